@@ -25,7 +25,7 @@ help:  ## this list
 demo: $(READY)  ## what it does, in half a minute, on an imagined cluster
 	@$(BIN)/reconciler demo
 
-check: lint types  ## lint, types, tidy, and the unit tests of files that take at most a second
+check: lint types  ## lint, types, tidy, and the unit tests of files that are quick
 	@$(PYTEST) --quick tests/tidy/test_rules.py tests/unit -n 2
 
 test: $(READY) lint types  ## all tests, the real control plane included (the first run builds it)

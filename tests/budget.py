@@ -12,7 +12,7 @@ import pytest
 
 BUDGETS = Path(__file__).parent / "budgets.toml"
 SLOWEST = 10
-QUICK_SECONDS = 1.0
+QUICK_SECONDS = 0.8
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

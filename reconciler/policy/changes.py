@@ -157,8 +157,8 @@ def _label(shape: ListOf, item: Any) -> str:
 
 
 def _is_reordered(shape: ListOf, before: dict[_Label, int], after: dict[_Label, int]) -> bool:
-    """Whether the kept items changed their order. In a list ordered by preference, also whether an item that is added or
-    removed precedes a kept one.
+    """Whether the kept items changed their order. In a list ordered by preference, also whether a kept item follows one
+    that is added or removed.
     """
     if shape.merge_key and not shape.ordered:
         return False

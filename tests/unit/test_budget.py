@@ -41,7 +41,7 @@ def test_part_of_a_run_has_no_budget(run: pytest.Pytester) -> None:
     assert run.runpytest_inprocess("-p", "tests.budget").ret == pytest.ExitCode.OK
 
 
-@pytest.mark.parametrize(("seconds", "tests"), [(1, 1), (1.5, 0)])
+@pytest.mark.parametrize(("seconds", "tests"), [(0.8, 1), (1.5, 0)])
 def test_a_quick_run_leaves_out_files_that_may_take_longer(run: pytest.Pytester, seconds: float, tests: int) -> None:
     allow(seconds)
     run.runpytest_inprocess("-p", "tests.budget", "--quick").assert_outcomes(passed=tests)
