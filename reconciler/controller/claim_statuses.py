@@ -34,17 +34,16 @@ class ClaimStatusPublisher:
             return None
         now = cycled.at
         self._written_at = {ref: at for ref, at in self._written_at.items() if 0 <= now - at < REWORDED_AFTER_MS}
-        statuses = claim_statuses(cycled.inputs, cycled.plan)
-        later_at = [at for each in statuses if (at := self._due_at(each, now)) > now]
+        statuses = [(self._due_at(each, now), each) for each in claim_statuses(cycled.inputs, cycled.plan)]
         # New facts first. Writes wake the loop, and the next cycle goes on with the others.
-        settled = sorted((each for each in statuses if self._due_at(each, now) <= now), key=lambda x: x.is_rewording)
+        settled = sorted((each for at, each in statuses if at <= now), key=lambda each: each.is_rewording)
         due = self._attempts.due([each.decision for each in settled], now)[:MOST_A_CYCLE]
         decisions = {each.subject: each for each in due}
         for outcome in self._cluster.apply(due, fence) if due else ():
             self._attempts.learn(decisions[outcome.subject], outcome, self._clock.now())
             if outcome.result == "done":
                 self._written_at[outcome.subject] = now
-        return min(later_at, default=None)
+        return min((at for at, _ in statuses if at > now), default=None)
 
     def _due_at(self, status: ClaimStatus, now: Instant) -> Instant:
         written_at = self._written_at.get(status.decision.subject)

@@ -71,8 +71,9 @@ def _in_turn(uses: "ClaimUses", now: Instant) -> list[Key]:
     waiting = uses.index.waiting
     if len(waiting) <= MOST_EVALUATED:
         return waiting
-    new = [key for key in waiting if not uses.is_told_to_wait(key)]
-    known = [key for key in waiting if uses.is_told_to_wait(key)]
+    new, known = list[Key](), list[Key]()
+    for key in waiting:
+        (known if uses.is_told_to_wait(key) else new).append(key)
     begin = (now // TURN_MS) * MOST_EVALUATED % max(1, len(known))
     return [*new, *known[begin:], *known[:begin]]
 

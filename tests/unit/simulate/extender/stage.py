@@ -51,6 +51,16 @@ def jobs(name: str, number: int, seconds: int, every: int = 3_600, **more: Any) 
     return ScenarioWorkload(name=name, claim=name, bursts=bursts, runs_for=Duration(seconds * 1_000), **more)
 
 
+# Claims of all sizes, whose pods come and go within minutes.
+MIXED_CLAIMS = [claim("one", 1), claim("two", 2, policy="contiguous"), claim("four", 4), claim("whole", 8)]
+MIXED_WORKLOADS = [
+    jobs("one", 5, seconds=70, every=120),
+    jobs("two", 3, seconds=50, every=90),
+    kept("four", 2, begins=60, ends=Duration(300_000)),
+    kept("whole", 1, begins=200),
+]
+
+
 def play(
     claims: Sequence[ScenarioClaim],
     workloads: Sequence[ScenarioWorkload],

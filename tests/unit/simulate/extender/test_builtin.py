@@ -4,8 +4,7 @@ import hypothesis.strategies as some
 import pytest
 from hypothesis import given, settings
 
-from reconciler.model.quantity import Duration
-from tests.unit.simulate.extender.stage import SOLD_OUT, Played, claim, jobs, kept, play
+from tests.unit.simulate.extender.stage import MIXED_CLAIMS, MIXED_WORKLOADS, SOLD_OUT, Played, claim, kept, play
 from tests.unit.simulate.extender.test_kills import EFFECTS, GPUS, crash
 
 
@@ -71,14 +70,7 @@ def test_killed_after_an_effect_of_a_binding_nothing_leaks(writes: int) -> None:
 def test_killed_at_any_time_the_invariants_hold(
     kills: list[tuple[int, int]], nodes: int, islands: tuple[int, ...]
 ) -> None:
-    claims = [claim("one", 1), claim("two", 2, policy="contiguous"), claim("four", 4), claim("whole", 8)]
-    workloads = [
-        jobs("one", 5, seconds=70, every=120),
-        jobs("two", 3, seconds=50, every=90),
-        kept("four", 2, begins=60, ends=Duration(300_000)),
-        kept("whole", 1, begins=200),
-    ]
     faults = [SOLD_OUT, *(crash(writes, at) for writes, at in kills)]
     allocation = "agent" if islands else "plugin"
-    played = Played(play(claims, workloads, nodes, 12, faults, islands, allocation, scheduler="builtin"))
+    played = Played(play(MIXED_CLAIMS, MIXED_WORKLOADS, nodes, 12, faults, islands, allocation, scheduler="builtin"))
     assert played.result.broken == ()

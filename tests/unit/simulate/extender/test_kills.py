@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from reconciler.model.quantity import Duration
 from reconciler.simulate.scenario.spec import ScenarioFault
-from tests.unit.simulate.extender.stage import SOLD_OUT, Played, claim, jobs, kept, play
+from tests.unit.simulate.extender.stage import MIXED_CLAIMS, MIXED_WORKLOADS, SOLD_OUT, Played, claim, kept, play
 
 GPUS = 4
 EFFECTS = GPUS + 1  # a Lease for each GPU, and the Binding
@@ -53,18 +53,11 @@ def test_a_pod_that_is_deleted_while_the_killed_controller_is_away_leaves_no_lea
 def test_killed_at_any_time_the_invariants_hold(
     kills: list[tuple[int, int]], late: int, nodes: int, islands: tuple[int, ...]
 ) -> None:
-    claims = [claim("one", 1), claim("two", 2, policy="contiguous"), claim("four", 4), claim("whole", 8)]
-    workloads = [
-        jobs("one", 5, seconds=70, every=120),
-        jobs("two", 3, seconds=50, every=90),
-        kept("four", 2, begins=60, ends=Duration(300_000)),
-        kept("whole", 1, begins=200),
-    ]
     faults = [SOLD_OUT, *(crash(writes, at) for writes, at in kills)]
     if late:
         faults.append(ScenarioFault(fault="LateWatch", at=Duration(30_000), delay=Duration(late * 1_000)))
     allocation = "agent" if islands else "plugin"
-    played = Played(play(claims, workloads, nodes, 12, faults, islands, allocation))
+    played = Played(play(MIXED_CLAIMS, MIXED_WORKLOADS, nodes, 12, faults, islands, allocation))
     assert played.result.broken == ()
     taken = [(pod.node, each) for name, ids in played.bound.items() for pod in (played.pods[name],) for each in ids]
     assert len(taken) == len(set(taken))
