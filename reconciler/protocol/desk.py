@@ -351,7 +351,7 @@ class Desk:
         pool = self._pools.get(group.pool)
         if pool is None or group.pool not in claimed.pools:
             return NotInPoolOfClaim("", group.pool or "none")
-        if pool.spec.mode != "Enforce" or pool.spec.suspend:
+        if not pool.spec.is_enforced:
             return PoolOfNodeObserved(pool.name)
         if pool.spec.allocation == "agent" and not all(group.board.uuids):
             return GpusOfNodeUnreported()

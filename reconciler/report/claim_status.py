@@ -37,7 +37,7 @@ class ClaimStatus(msgspec.Struct, frozen=True):
 
 def claim_statuses(inputs: Inputs, plan: Plan) -> tuple[ClaimStatus, ...]:
     """One write for each GpuClaim whose status changes. None where all pools are only observed."""
-    if not any(each.spec.mode == "Enforce" and not each.spec.suspend for each in inputs.desired.pools):
+    if not any(each.spec.is_enforced for each in inputs.desired.pools):
         return ()
     claims = {(each.metadata.namespace, each.name): each for each in gpu_claims(inputs.observed.policies)}
     decisions = pod_decisions(plan)

@@ -217,6 +217,11 @@ class GpuPool(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     ] = "node_pool.yaml.j2"
     smart_pods: Annotated[SmartPods, Says("Smart pods of the pool.")] = SmartPods()
 
+    @property
+    def is_enforced(self) -> bool:
+        """Whether plans for the pool are carried out."""
+        return self.mode == "Enforce" and not self.suspend
+
 
 # --- GpuClaim: a workload's request for GPUs.
 

@@ -76,7 +76,7 @@ class _Binder:
         self._snapshot: Snapshot = draft.fleet.snapshot
         self._draft = draft
         self._requests = requests
-        self._pools = {each.name: each for each in inputs.desired.pools if _may_act(each)}
+        self._pools = {each.name: each for each in inputs.desired.pools if each.spec.is_enforced}
         self._boards: dict[int, tuple[Board, DeviceSet]] = {}  # free GPUs before this plan
         self._taken: dict[int, DeviceSet] = {}
         self._mix = RequestMix(_mix(inputs.observed.pods, requests))
@@ -146,10 +146,6 @@ class _Binder:
             self._boards[row] = self._snapshot.part(FreeDevices).free_board(row)
         board, free = self._boards[row]
         return board, free & ~self._taken.get(row, 0)
-
-
-def _may_act(pool: Declared[GpuPool]) -> bool:
-    return pool.spec.mode == "Enforce" and not pool.spec.suspend
 
 
 def _mix(pods: Iterable[Pod], requests: Mapping[tuple[str, str], ClaimRequest]) -> Counter[MixRequest]:

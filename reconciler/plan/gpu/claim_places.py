@@ -61,7 +61,7 @@ class ClaimPlaces:
         serving = serving_pools(spec, devices, self._pools)
         if not serving:
             return PoolWithGpusAbsent(str(spec.get("poolName") or ""))
-        lending = [each.name for each in serving if _lends(each)]
+        lending = [each.name for each in serving if each.spec.is_enforced]
         if not lending:
             return PoolsObserved(tuple(each.name for each in serving))
         rows = self._rows_of(lending)
@@ -113,7 +113,7 @@ class ClaimPlaces:
         devices = claimed_devices(spec)
         if devices is None:
             return None
-        lending = tuple(each.name for each in serving_pools(spec, devices, self._pools) if _lends(each))
+        lending = tuple(each.name for each in serving_pools(spec, devices, self._pools) if each.spec.is_enforced)
         key = devices, lending
         if key not in self._places:
             node = self._free_node(devices, lending)
@@ -170,7 +170,7 @@ class ClaimPlaces:
     def _rows_by_pool(self) -> dict[str, Numbers]:
         """Rows of the ready nodes that stay and accept pods, by lending pool; only pools with such nodes."""
         found: dict[str, Numbers] = {}
-        for pool in filter(_lends, self._pools):
+        for pool in (each for each in self._pools if each.spec.is_enforced):
             row_of = self._snapshot.rows.row_of
             rows = [
                 row_of[node.name]
@@ -184,10 +184,6 @@ class ClaimPlaces:
     def _rows_of(self, pools: "tuple[str, ...] | list[str]") -> Numbers:
         rows = [self._rows_by_pool[each] for each in pools if each in self._rows_by_pool]
         return np.concatenate(rows) if rows else np.zeros(0, np.int32)
-
-
-def _lends(pool: Declared[GpuPool]) -> bool:
-    return pool.spec.mode == "Enforce" and not pool.spec.suspend
 
 
 def _change(field: Any, value: str, place: Place) -> ClaimChange:

@@ -165,7 +165,7 @@ PRIORITY_CLASS: dict[str, Any] = {
 
 def shared_manifests(wish: Desired) -> tuple[Manifest, ...]:
     """None if no pool is written."""
-    acted_on = [pool for pool in wish.pools if pool.spec.mode == "Enforce" and not pool.spec.suspend]
+    acted_on = [pool for pool in wish.pools if pool.spec.is_enforced]
     if not acted_on:
         return ()
     return (

@@ -360,7 +360,7 @@ def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
     drained: set[str] = set()
     manifests: list[Manifest] = []
     for wish in wishes:
-        acted_on = [pool for pool in wish.pools if pool.spec.mode == "Enforce" and not pool.spec.suspend]
+        acted_on = [pool for pool in wish.pools if pool.spec.is_enforced]
         names = {pool.name for pool in acted_on}
         pools += acted_on
         scaling = (each for each in wish.provisioners if not each.spec.suspend)
