@@ -20,7 +20,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, moment
 from reconciler.model.plan.decision import Bind, Obstacle, Ref
 from reconciler.ports import Unavailable
-from reconciler.protocol.desk import ClaimKey, Desk, NodeAnswer
+from reconciler.protocol.desk import ClaimKey, Desk
 from reconciler.protocol.extender import (
     HIGHEST_SCORE,
     AskingPod,
@@ -32,6 +32,7 @@ from reconciler.protocol.extender import (
     PreemptAnswer,
     PreemptRequest,
 )
+from reconciler.protocol.node_groups import NodeAnswer
 from reconciler.protocol.preconditions import WriteResult
 from reconciler.report.extender_answers import not_ready, refusals, unbound, unsuitable
 from reconciler.serve.claim_metrics import AllocationPhase, ClaimMetrics
@@ -75,7 +76,7 @@ class SchedulerExtender:
         if why := self._desk.why_unready:
             self._metrics.fail(_NOT_READY)
             return not_ready(why)
-        answers = self._desk.answers(claim, node_names, request.pod.metadata.uid)
+        answers = self._desk.answers(claim, node_names, request.pod.metadata.uid, request.pod.request)
         ranks = _ranks(answers.values())
         if not ranks:
             self._metrics.fail(_most_frequent(answers.values()))
@@ -91,7 +92,7 @@ class SchedulerExtender:
         claim, node_names = _claim_of(request.pod), request.node_names or []
         if claim is None:
             return [NodeScore(name, 0) for name in node_names]
-        answers = self._desk.answers(claim, node_names, request.pod.metadata.uid)
+        answers = self._desk.answers(claim, node_names, request.pod.metadata.uid, request.pod.request)
         ranks = _ranks(answers.values())
         places = {rank: place for place, rank in enumerate(sorted(set(ranks.values())))}
         scores = {group: max(0, HIGHEST_SCORE - places[rank]) for group, rank in ranks.items()}

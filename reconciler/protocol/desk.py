@@ -6,8 +6,9 @@ node, and they are not free for later answers. A reservation ends when the Bindi
 observed cluster shows its result. While the effect of a Binding is unknown, the reservation stays; after a minute it
 stays only if the pod holds Leases, because a Binding is sent after its Leases.
 
-Nodes of one pool with equal boards and the same free GPUs are one group: one search answers for the group. So a
-question costs one lookup for each node, however many GPUs the cluster has.
+Nodes in about the same state are one group with one answer (node_groups.py). So a question costs one lookup for each
+node, however many GPUs the cluster has. Free cpu and memory only decide which node is the best: whether they are enough
+is judged by the scheduler.
 
 Owner: one thread, which also applies the observed changes.
 """
@@ -19,20 +20,15 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from reconciler.fleet.amounts import claim_of, read_gpu_requests
-from reconciler.fleet.devices.board import Board, BoardLayout, DeviceSet, read_board
+from reconciler.fleet.devices.board import Board, DeviceSet, read_board
 from reconciler.fleet.devices.choice import Chosen, can_serve, choose
-from reconciler.fleet.devices.fragmentation import NO_MIX, MixRequest, RequestMix
+from reconciler.fleet.devices.fragmentation import MixRequest, RequestMix
 from reconciler.fleet.devices.ledger import DeviceLedger
-from reconciler.fleet.devices.offer import binding, rank
-from reconciler.fleet.devices.ranking import NO_DEMAND, NodeRank, demand_weights
+from reconciler.fleet.devices.node_room import NO_REQUEST, FreeAmounts, PodRequest, RequestLedger
+from reconciler.fleet.devices.offer import binding
+from reconciler.fleet.devices.ranking import NodeState, demand_weights, node_state
 from reconciler.fleet.gpu_claims import claimed_devices, serving_pools
-from reconciler.fleet.obstacles import (
-    GpuClaimUnusable,
-    GpusOfNodeUnreported,
-    NodeAbsent,
-    NotInPoolOfClaim,
-    PoolOfNodeObserved,
-)
+from reconciler.fleet.obstacles import GpuClaimUnusable, NodeAbsent
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Lease
 from reconciler.model.cluster.node import Node
@@ -40,25 +36,12 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Declared
 from reconciler.model.plan.decision import Bind, Obstacle
-from reconciler.model.policy.gpu import ClaimedDevices, GpuPool
+from reconciler.model.policy.gpu import GpuPool
+from reconciler.protocol.node_groups import ClaimedGpus, NodeAnswer, NodeGroup, NodeGroups
 
 ClaimKey = tuple[str, str]  # namespace and name
 
-_MOST_GROUPS = 20_000  # then those of earlier states are forgotten
-
-
-class ClaimedGpus(msgspec.Struct, frozen=True, gc=False):
-    """A readable GpuClaim, and the declared pools that can serve it."""
-
-    devices: ClaimedDevices
-    pools: frozenset[str]
-
-
-class NodeAnswer(msgspec.Struct, frozen=True, gc=False):
-    """Whether nodes of one group can serve a claim: their rank, or the obstacle."""
-
-    rank: NodeRank | None = None
-    obstacle: Obstacle | None = None
+_NODES_OF_AN_ANSWER = 5  # to find the group of so many nodes takes about as long as one answer
 
 
 class Reservation(msgspec.Struct, frozen=True):
@@ -67,6 +50,7 @@ class Reservation(msgspec.Struct, frozen=True):
     uid: str
     node: str
     bind: Bind
+    request: PodRequest = PodRequest()
 
     def on(self, board: Board) -> DeviceSet:
         """The GPUs on the board as it is now: after a reboot, the GPU with a UUID may have another id."""
@@ -76,20 +60,11 @@ class Reservation(msgspec.Struct, frozen=True):
         return devices
 
 
-class _Group:
-    """Nodes that answer alike. Owns the answers by claim."""
-
-    __slots__ = ("answers", "board", "free", "pool")
-
-    def __init__(self, pool: str, board: Board, free: DeviceSet) -> None:
-        self.pool, self.board, self.free = pool, board, free
-        self.answers: dict[ClaimedGpus, NodeAnswer] = {}
-
-
 class _DeskNode(msgspec.Struct):
     node: Node
     board: Board
-    group: _Group | None = None  # None: to be found again
+    offered: FreeAmounts
+    group: NodeGroup | None = None  # None: to be found again
 
 
 class Desk:
@@ -98,37 +73,35 @@ class Desk:
     def __init__(self) -> None:
         self.is_read = False  # whether all observed kinds have been read once
         self._has_pools = False  # whether the policies have been read
-        self._pools: dict[str, Declared[GpuPool]] = {}
+        self._groups = NodeGroups()
         self._nodes: dict[str, _DeskNode] = {}
         self._reports: dict[str, Unstructured] = {}  # GpuNodeStatuses, by node
         self._claims: dict[ClaimKey, Unstructured] = {}
         self._claimed: dict[ClaimKey, ClaimedGpus | Obstacle] = {}
-        self._claim_of_pod: dict[str, ClaimKey] = {}  # of unfinished pods, by uid
-        self._pods_of_claim: Counter[ClaimKey] = Counter()
+        self._requested_by: dict[str, tuple[ClaimKey, PodRequest]] = {}  # unfinished pods with a claim, by uid
+        self._requested: Counter[tuple[ClaimKey, PodRequest]] = Counter()
         self._leaving: set[str] = set()  # uids of pods that are being deleted
-        self._ledger = DeviceLedger()
-        self._groups: dict[tuple[object, ...], _Group] = {}
+        self._ledger, self._requests = DeviceLedger(), RequestLedger()
         self._reservations: dict[str, dict[str, Reservation]] = {}  # by node, then by uid; also of nodes that are gone
         self._claims_changed = False  # since the ledger read them
-        self._mix, self._demand = NO_MIX, NO_DEMAND
-        self._outdated: list[tuple[_Group, ClaimedGpus]] = []  # answers to find again
+        self._outdated: list[str] = []  # nodes whose answers have earlier weights
 
     # --- Observed changes
 
     def set_pools(self, pools: Iterable[Declared[GpuPool]]) -> None:
         """The declared pools."""
-        self._pools, self._has_pools = {each.name: each for each in pools}, True
+        self._groups.set_pools({each.name: each for each in pools})
+        self._has_pools = True
         self._claimed.clear()
-        self._groups.clear()
         self._outdated.clear()
         for name in list(self._nodes):
             self.put_node(self._nodes[name].node)
 
     def put_node(self, node: Node) -> None:
         """A new or changed node."""
-        pool = self._pools.get(node.pool)
+        pool = self._groups.pools.get(node.pool)
         board = read_board(node, self._reports.get(node.name), pool.spec.devices if pool is not None else None)
-        self._nodes[node.name] = _DeskNode(node, board)
+        self._nodes[node.name] = _DeskNode(node, board, FreeAmounts.of(node))
 
     def drop_node(self, name: str) -> None:
         self._nodes.pop(name, None)
@@ -162,10 +135,12 @@ class Desk:
     def put_pod(self, pod: Pod) -> None:
         """A new or changed pod."""
         uid = pod.metadata.uid
-        self._count(uid, claim_of(pod) if pod.metadata.annotations.claim and not pod.is_finished else None)
+        asks = pod.metadata.annotations.claim and not pod.is_finished
+        self._count(uid, (claim_of(pod), PodRequest.of(pod)) if asks else None)
         if pod.metadata.leaving:
             self._leaving.add(uid)
         self._ledger.put_pod(pod)
+        self._requests.put_pod(pod)
         if pod.node or pod.is_finished:
             self._end_reservations(uid)
 
@@ -173,15 +148,16 @@ class Desk:
         self._count(pod.metadata.uid, None)
         self._leaving.discard(pod.metadata.uid)
         self._ledger.drop_pod(pod.metadata.uid)
+        self._requests.drop_pod(pod.metadata.uid)
         self._end_reservations(pod.metadata.uid)
 
-    def _count(self, uid: str, claim: ClaimKey | None) -> None:
-        before = self._claim_of_pod.pop(uid, None)
+    def _count(self, uid: str, requested: tuple[ClaimKey, PodRequest] | None) -> None:
+        before = self._requested_by.pop(uid, None)
         if before is not None:
-            self._pods_of_claim[before] -= 1
-        if claim is not None:
-            self._claim_of_pod[uid] = claim
-            self._pods_of_claim[claim] += 1
+            self._requested[before] -= 1
+        if requested is not None:
+            self._requested_by[uid] = requested
+            self._requested[requested] += 1
 
     def put_lease(self, lease: Lease) -> None:
         """A new or changed Lease."""
@@ -199,35 +175,49 @@ class Desk:
         outdated if either has changed much.
         """
         self._regroup()
-        requests: Counter[MixRequest] = Counter()
-        for key, pods in self._pods_of_claim.items():
-            claimed = self._claimed_by(key)
-            if isinstance(claimed, ClaimedGpus) and pods > 0:
-                requests[MixRequest.of(claimed.devices)] += pods
-        states: Counter[tuple[BoardLayout, DeviceSet]] = Counter()
-        for each in self._nodes.values():
-            states[each.board.layout, self._free(each)] += 1
-        mix = RequestMix(requests)
-        mix = self._mix if mix.is_close_to(self._mix) else mix
-        demand = demand_weights(mix, states)
-        if demand.is_close_to(self._demand) and len(self._groups) < _MOST_GROUPS:
+        mix = self._requested_mix()
+        mix = self._groups.mix if mix.is_close_to(self._groups.mix) else mix
+        demand = demand_weights(mix, self._states(mix))
+        if demand.is_close_to(self._groups.demand) and not self._groups.are_too_many:
             return
-        self._mix, self._demand = mix, demand
-        in_use = {id(each.group) for each in self._nodes.values()}
-        self._groups = {key: group for key, group in self._groups.items() if id(group) in in_use}
-        claims = {each for each in self._claimed.values() if isinstance(each, ClaimedGpus)}
-        for group in self._groups.values():
-            group.answers = {claimed: answer for claimed, answer in group.answers.items() if claimed in claims}
-        self._outdated = [(group, claimed) for group in self._groups.values() for claimed in group.answers]
+        self._groups.begin_anew(demand, (each for each in self._claimed.values() if isinstance(each, ClaimedGpus)))
+        for there in self._nodes.values():
+            there.group = there.group if there.group is not None and there.group.answers else None
+        self._outdated = [name for name, there in self._nodes.items() if there.group is not None]
+
+    def _states(self, mix: RequestMix) -> Counter[NodeState]:
+        """The numbers of nodes by state."""
+        nodes = self._nodes.values()
+        if mix is not self._groups.mix:
+            return Counter(
+                [node_state(each.board.layout, self._free(each), self._free_amounts(each), mix) for each in nodes]
+            )
+        states: Counter[NodeState] = Counter()
+        for group, count in Counter([each.group or self._grouped(each) for each in nodes]).items():
+            states[group.state] += count
+        return states
+
+    def _requested_mix(self) -> RequestMix:
+        requests: Counter[MixRequest] = Counter()
+        for (key, request), pods in (+self._requested).items():
+            claimed = self._claimed_by(key)
+            if isinstance(claimed, ClaimedGpus):
+                requests[MixRequest.of(claimed.devices, request)] += pods
+        return RequestMix(requests)
 
     def renew_answers(self, most: int) -> bool:
-        """Find some answers again after a change of the mix. Returns whether others are left. Until then, their ranks
-        have earlier weights, which may cost a better node; which nodes can serve a claim does not depend on the mix.
+        """Find about so many answers again after a change of the mix. Returns whether others are left. Until then,
+        their ranks have earlier weights, which may cost a better node; which nodes can serve a claim does not depend on
+        the mix.
         """
-        left = max(0, len(self._outdated) - most)
-        renewed, self._outdated = self._outdated[left:], self._outdated[:left]
-        for group, claimed in renewed:
-            group.answers[claimed] = self._answer(group, claimed)
+        self._regroup()
+        effort = most * _NODES_OF_AN_ANSWER
+        while self._outdated and effort > 0:
+            effort -= 1
+            there = self._nodes.get(self._outdated.pop())
+            if there is not None and there.group is not None:  # groups that are found later have the new weights
+                before, after = there.group, self._grouped(there)
+                effort -= _NODES_OF_AN_ANSWER * self._groups.renew(before, after)
         return bool(self._outdated)
 
     # --- Questions
@@ -239,14 +229,17 @@ class Desk:
             return "the policies have not been read yet"
         return "" if self.is_read else "the cluster has not been read yet"
 
-    def answers(self, claim: ClaimKey, node_names: Iterable[str], uid: str = "") -> dict[str, NodeAnswer]:
+    def answers(
+        self, claim: ClaimKey, node_names: Iterable[str], uid: str = "", request: PodRequest = NO_REQUEST
+    ) -> dict[str, NodeAnswer]:
         """Whether each of the nodes can serve a pod with the claim, by node name. `uid`: of the pod, for which GPUs are
-        free that the pod holds after a Binding that failed or has an unknown effect.
+        free that the pod holds after a Binding that failed or has an unknown effect. `request`: of the pod.
         """
         claimed = self._claimed_by(claim)
         if not isinstance(claimed, ClaimedGpus):
             return dict.fromkeys(node_names, NodeAnswer(obstacle=claimed))
         self._regroup()
+        asked, answer_of = self._groups.asked(claimed, request), self._groups.answer
         nodes, result = self._nodes, {}
         for name in node_names:
             there = nodes.get(name)
@@ -254,13 +247,10 @@ class Desk:
                 result[name] = NodeAnswer(obstacle=NodeAbsent(name))
                 continue
             group = there.group or self._grouped(there)
-            answer = group.answers.get(claimed)
-            if answer is None:
-                answer = group.answers[claimed] = self._answer(group, claimed)
-            result[name] = answer
+            result[name] = group.answers.get(asked) or answer_of(group, asked)
         for name in self._nodes_of_holder(uid) if uid else ():
             if name in result and (there := nodes.get(name)) is not None:
-                result[name] = self._answer(self._group_for(uid, there), claimed)
+                result[name] = answer_of(self._group_for(uid, there), asked)
         return result
 
     def serves_without(self, claim: ClaimKey, node: str, victims: Iterable[str]) -> bool:
@@ -286,7 +276,7 @@ class Desk:
 
     def _ended_holders(self) -> AbstractSet[str]:
         """Uids of pods that have ended or are gone, and still hold Leases. Leases that others wrote stay."""
-        ended = self._ledger.holders - self._claim_of_pod.keys()
+        ended = self._ledger.holders - self._requested_by.keys()
         return {uid for uid in ended if any(each.pod for each in self._ledger.leases_of(uid))}
 
     def _serves_soon(self, claimed: ClaimedGpus, name: str, ended: AbstractSet[str]) -> bool:
@@ -297,7 +287,7 @@ class Desk:
 
     def _serves_without(self, claimed: ClaimedGpus, there: _DeskNode, gone: AbstractSet[str]) -> bool:
         self._regroup()
-        if self._pool_obstacle(there.group or self._grouped(there), claimed) is not None:
+        if self._groups.obstacle(there.node.pool, there.board, claimed) is not None:
             return False
         name, board = there.node.name, there.board
         free = board.allocatable & ~self._ledger.taken_without(name, board, gone).all
@@ -320,14 +310,14 @@ class Desk:
         devices = claimed_devices(claim.spec)
         if devices is None:
             return GpuClaimUnusable(title, "can't be read")
-        pools = serving_pools(claim.spec, devices, self._pools.values())
+        pools = serving_pools(claim.spec, devices, self._groups.pools.values())
         return ClaimedGpus(devices, frozenset(each.name for each in pools))
 
     def _regroup(self) -> None:
         if self._claims_changed:
             self._claims_changed = False
             self._ledger.take_requests(read_gpu_requests(self._claims.values()))
-        for name in self._ledger.take_touched():
+        for name in self._ledger.take_touched() | self._requests.take_touched():
             if (there := self._nodes.get(name)) is not None:
                 there.group = None
 
@@ -337,33 +327,16 @@ class Desk:
             free &= ~each.on(there.board)
         return free
 
-    def _grouped(self, there: _DeskNode) -> _Group:
-        board, free = there.board, self._free(there)
-        key = there.node.pool, board.layout, board.allocatable, free, all(board.uuids)
-        group = self._groups.get(key)
-        if group is None:
-            group = self._groups[key] = _Group(there.node.pool, board, free)
-        there.group = group
-        return group
+    def _free_amounts(self, there: _DeskNode, without: str = "") -> FreeAmounts:
+        """`without`: uid of a pod whose reservation does not count."""
+        taken = self._requests.taken(there.node.name)
+        for uid, each in self._reservations.get(there.node.name, {}).items():
+            taken = taken.plus(each.request) if uid != without else taken
+        return there.offered.without(taken)
 
-    def _pool_obstacle(self, group: _Group, claimed: ClaimedGpus) -> Obstacle | None:
-        """Why no GPU of these nodes may be lent for the claim, free or not."""
-        pool = self._pools.get(group.pool)
-        if pool is None or group.pool not in claimed.pools:
-            return NotInPoolOfClaim("", group.pool or "none")
-        if not pool.spec.is_enforced:
-            return PoolOfNodeObserved(pool.name)
-        if pool.spec.allocation == "agent" and not all(group.board.uuids):
-            return GpusOfNodeUnreported()
-        return None
-
-    def _answer(self, group: _Group, claimed: ClaimedGpus) -> NodeAnswer:
-        if (obstacle := self._pool_obstacle(group, claimed)) is not None:
-            return NodeAnswer(obstacle=obstacle)
-        chosen = choose(group.board, ~group.free, claimed.devices, self._mix)
-        if not isinstance(chosen, Chosen):
-            return NodeAnswer(obstacle=chosen)
-        return NodeAnswer(rank(group.board.layout, group.free, claimed.devices, chosen, self._demand))
+    def _grouped(self, there: _DeskNode) -> NodeGroup:
+        there.group = self._groups.group(there.node.pool, there.board, self._free(there), self._free_amounts(there))
+        return there.group
 
     # --- Reservations
 
@@ -378,13 +351,11 @@ class Desk:
         if there is None:
             return NodeAbsent(node)
         self._regroup()
-        if (obstacle := self._pool_obstacle(there.group or self._grouped(there), claimed)) is not None:
-            return obstacle
         devices = self._choose_for(pod, there, claimed)
         if isinstance(devices, Obstacle):
             return devices
-        bind = binding(node, there.board, devices, self._pools[there.node.pool].spec.allocation)
-        reservation = Reservation(uid, node, bind)
+        bind = binding(node, there.board, devices, self._groups.pools[there.node.pool].spec.allocation)
+        reservation = Reservation(uid, node, bind, PodRequest.of(pod))
         self._reservations.setdefault(node, {})[uid] = reservation
         there.group = None
         return reservation
@@ -393,18 +364,23 @@ class Desk:
         """After a crash, or by another replica, the pod may hold GPUs of the node already: the same ones if these are
         all and may still be lent.
         """
-        held, group = self._lent(pod.metadata.uid, there), self._group_for(pod.metadata.uid, there)
+        held, gpus = self._lent(pod.metadata.uid, there), self._group_for(pod.metadata.uid, there).gpus
+        if (obstacle := self._groups.obstacle(gpus.pool, gpus.board, claimed)) is not None:
+            return obstacle
         if held.bit_count() == claimed.devices.count and not held & ~there.board.allocatable:
             return held
-        chosen = choose(group.board, ~group.free, claimed.devices, self._mix)
+        chosen = choose(gpus.board, ~gpus.free, claimed.devices, self._groups.mix)
         return chosen.devices if isinstance(chosen, Chosen) else chosen
 
-    def _group_for(self, uid: str, there: _DeskNode) -> _Group:
-        """The group of a node for a pod, for which the GPUs that the pod holds are free."""
+    def _group_for(self, uid: str, there: _DeskNode) -> NodeGroup:
+        """The group of a node for a pod, for which what the pod holds is free."""
         group, held = there.group or self._grouped(there), self._lent(uid, there)
         if (reservation := self._reservations.get(there.node.name, {}).get(uid)) is not None:
             held |= reservation.on(there.board)
-        return _Group(group.pool, group.board, group.free | (held & there.board.allocatable)) if held else group
+        if not held:
+            return group
+        free = group.gpus.free | (held & there.board.allocatable)
+        return self._groups.group(there.node.pool, there.board, free, self._free_amounts(there, uid))
 
     def _lent(self, uid: str, there: _DeskNode) -> DeviceSet:
         """GPUs of the node that Leases lend to the pod."""

@@ -8,16 +8,22 @@ from typing import Any
 
 import msgspec
 
+from reconciler.fleet.devices.node_room import PodRequest
 from reconciler.model.cluster.metadata import Metadata
+from reconciler.model.cluster.pod import Amounts, Container, Pod, PodSpec, ResourceRequirements
 
 HIGHEST_SCORE = 10  # of a node, in the answer to prioritize
 
 
-class PodAffinities(msgspec.Struct, frozen=True, rename="camel"):
-    """The parts of a pod's spec that express a preference among nodes."""
+class AskingPodSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """The parts of a pod's spec that express a preference among nodes or request resources."""
 
     affinity: dict[str, Any] = {}
     topology_spread_constraints: list[dict[str, Any]] = []
+    overhead: Amounts = {}
+    resources: ResourceRequirements | None = None
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
 
     @property
     def prefers_nodes(self) -> bool:
@@ -37,8 +43,19 @@ class AskingPod(msgspec.Struct, frozen=True):
     """A pod, as far as the extender reads it."""
 
     metadata: Metadata
-    spec: PodAffinities = PodAffinities()
+    spec: AskingPodSpec = AskingPodSpec()
     status: Nomination = Nomination()
+
+    @property
+    def request(self) -> PodRequest:
+        """What the pod requests beside GPUs."""
+        spec = PodSpec(
+            overhead=self.spec.overhead,
+            resources=self.spec.resources,
+            containers=self.spec.containers,
+            init_containers=self.spec.init_containers,
+        )
+        return PodRequest.of(Pod(self.metadata, spec))
 
 
 class FilterRequest(msgspec.Struct, frozen=True, rename="pascal"):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reconciler.fleet.amounts import claim_of
+from reconciler.fleet.devices.node_room import PodRequest
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Lease
 from reconciler.model.cluster.node import Node
@@ -68,7 +69,7 @@ class SimulatedExtender:
 
     def best_node(self, pod: Pod, node_names: Sequence[str]) -> str:
         """The node that the extender's filter leaves, as in the controller: the first of the best; empty if none."""
-        answers = self._desk().answers(claim_of(pod), node_names, pod.metadata.uid)
+        answers = self._desk().answers(claim_of(pod), node_names, pod.metadata.uid, PodRequest.of(pod))
         ranks = [
             (each.rank, place, name) for place, (name, each) in enumerate(answers.items()) if each.rank is not None
         ]
@@ -76,7 +77,7 @@ class SimulatedExtender:
 
     def why_not(self, pod: Pod, node_names: Sequence[str]) -> Counter[str]:
         """Why the nodes cannot serve the pod, as the scheduler reports it: number of nodes by sentence."""
-        answers = self._desk().answers(claim_of(pod), node_names, pod.metadata.uid)
+        answers = self._desk().answers(claim_of(pod), node_names, pod.metadata.uid, PodRequest.of(pod))
         answer = refusals({name: each.obstacle for name, each in answers.items() if each.obstacle is not None})
         return Counter([*answer.failed_nodes.values(), *answer.failed_and_unresolvable_nodes.values()])
 

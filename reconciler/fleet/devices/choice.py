@@ -22,15 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reconciler.fleet.devices.board import MOST_DEVICES, Board, BoardLayout, DeviceSet, positions, suitable_for
-from reconciler.fleet.devices.fragmentation import (
-    NO_MIX,
-    NodeRoom,
-    RequestMix,
-    Scope,
-    fragmentation,
-    scopes,
-    whole_gpus,
-)
+from reconciler.fleet.devices.fragmentation import NO_MIX, RequestMix, Scope, fragmentation, scopes
+from reconciler.fleet.devices.node_room import NodeRoom, whole_gpus
 from reconciler.fleet.obstacles import (
     GpuMemoryTooSmall,
     GpuModelDiffers,

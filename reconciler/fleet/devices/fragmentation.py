@@ -20,15 +20,13 @@ from functools import lru_cache
 import msgspec
 
 from reconciler.fleet.devices.board import BoardLayout, DeviceSet, positions, suitable
+from reconciler.fleet.devices.node_room import NO_REQUEST, WHOLE, FreeParts, NodeRoom, PodRequest
 from reconciler.model.policy.gpu import ClaimedDevices
 
-WHOLE = 1_000  # thousandths of a GPU
 WEIGHTS = 1_000  # sum of the weights of a mix that is not empty
 MILLIONTHS = WHOLE * WEIGHTS  # one GPU
 
 _MOST_REQUESTS = 64  # of a mix: the most frequent ones
-
-FreeParts = tuple[int, ...]  # thousandths of each GPU that are free, by position
 
 
 class MixRequest(msgspec.Struct, frozen=True, gc=False, order=True):
@@ -43,15 +41,15 @@ class MixRequest(msgspec.Struct, frozen=True, gc=False, order=True):
     memory: int = 0  # bytes of the node
 
     @classmethod
-    def of(cls, claimed: ClaimedDevices, cpu_milli: int = 0, memory: int = 0) -> "MixRequest":
+    def of(cls, claimed: ClaimedDevices, request: PodRequest = NO_REQUEST) -> "MixRequest":
         """The request of a pod with such a claim."""
         return cls(
             gpus=claimed.count,
             model=claimed.model or "",
             gpu_memory_milli=0 if claimed.memory is None else claimed.memory.milli,
             is_one_island=claimed.policy == "requireContiguous",
-            cpu_milli=cpu_milli,
-            memory=memory,
+            cpu_milli=request.cpu_milli,
+            memory=request.memory,
         )
 
 
@@ -76,29 +74,12 @@ class RequestMix:
         self.requests = _weighted([(each, count) for each, count in frequent if count > 0])
 
     def is_close_to(self, other: "RequestMix") -> bool:
-        """Whether the same requests are about as frequent: no frequency differs by more than an eighth and by 1 %."""
-        before = dict(other.requests)
-        if before.keys() != {request for request, _ in self.requests}:
-            return False
-        return all(
-            abs(weight - before[each]) <= max(before[each] // 8, WEIGHTS // 100) for each, weight in self.requests
-        )
+        """Whether requests are about as frequent: at most a sixteenth of the pods request something else."""
+        before, after = Counter(dict(other.requests)), Counter(dict(self.requests))
+        return max((before - after).total(), (after - before).total()) <= WEIGHTS // 16
 
 
 NO_MIX = RequestMix({})
-
-
-class NodeRoom(msgspec.Struct, frozen=True, gc=False):
-    """What is free on a node."""
-
-    gpus: FreeParts
-    cpu_milli: int | None = None  # None: unknown, enough for every request
-    memory: int | None = None  # bytes; None as above
-
-
-def whole_gpus(layout: BoardLayout, free: DeviceSet) -> FreeParts:
-    """Free parts if each GPU is either free or used as a whole."""
-    return tuple([WHOLE if free >> position & 1 else 0 for position in range(layout.size)])
 
 
 def fragmentation(layout: BoardLayout, room: NodeRoom, mix: RequestMix) -> int:
@@ -110,8 +91,8 @@ def fragmentation(layout: BoardLayout, room: NodeRoom, mix: RequestMix) -> int:
 
 
 def _has_room(request: MixRequest, room: NodeRoom) -> bool:
-    has_cpu = room.cpu_milli is None or request.cpu_milli <= room.cpu_milli
-    return has_cpu and (room.memory is None or request.memory <= room.memory)
+    cpu, memory = room.amounts
+    return (cpu is None or request.cpu_milli <= cpu) and (memory is None or request.memory <= memory)
 
 
 @lru_cache(maxsize=65_536)

@@ -3,22 +3,41 @@
 The extender's desk and the planner that binds pods itself compare nodes alike.
 """
 
-from reconciler.fleet.devices.board import Board, BoardLayout, DeviceSet
-from reconciler.fleet.devices.choice import Chosen
+import msgspec
+
+from reconciler.fleet.devices.board import Board, DeviceSet
+from reconciler.fleet.devices.choice import Chosen, choose
 from reconciler.fleet.devices.device_lease import allocation_text, lease_name
-from reconciler.fleet.devices.fragmentation import NodeRoom, whole_gpus
-from reconciler.fleet.devices.ranking import DemandWeights, NodeRank, loss, node_rank
+from reconciler.fleet.devices.node_room import FreeAmounts, PodRequest, whole_gpus
+from reconciler.fleet.devices.ranking import DemandWeights, FreeGpus, NodeRank, free_gpus, node_rank
 from reconciler.model import names
-from reconciler.model.plan.decision import Bind, LentDevice
+from reconciler.model.plan.decision import Bind, LentDevice, Obstacle
 from reconciler.model.policy.gpu import Allocation, ClaimedDevices
 
 
-def rank(
-    layout: BoardLayout, free: DeviceSet, devices: ClaimedDevices, chosen: Chosen, demand: DemandWeights
-) -> NodeRank:
-    """How a node with these free GPUs compares with others; the smallest rank is the best."""
-    before, after = NodeRoom(whole_gpus(layout, free)), NodeRoom(whole_gpus(layout, free & ~chosen.devices))
-    return node_rank(devices, chosen.score, loss(layout, before, after, demand), free.bit_count())
+class Offer(msgspec.Struct, frozen=True, gc=False):
+    """The GPUs that a claim gets on nodes with the same free GPUs, and what the requests seen lose by that."""
+
+    chosen: Chosen
+    rank: NodeRank  # without the loss
+    left: FreeGpus
+    demand: DemandWeights
+
+    def rank_for(self, value: int, amounts: FreeAmounts, request: PodRequest) -> NodeRank:
+        """How a node of this value, with so much free cpu and memory, compares with others for a pod; the smallest rank
+        is the best.
+        """
+        return self.rank._replace(loss=value - self.left.value(amounts.without(request), self.demand))
+
+
+def offer(board: Board, free: DeviceSet, devices: ClaimedDevices, demand: DemandWeights) -> Offer | Obstacle:
+    """The best of the free GPUs for a claim, or why there are none."""
+    chosen = choose(board, ~free, devices, demand.mix)
+    if not isinstance(chosen, Chosen):
+        return chosen
+    free &= board.allocatable
+    left = free_gpus(board.layout, whole_gpus(board.layout, free & ~chosen.devices), demand.mix)
+    return Offer(chosen, node_rank(devices, chosen.score, 0, free.bit_count()), left, demand)
 
 
 def binding(node: str, board: Board, devices: DeviceSet, allocation: Allocation) -> Bind:

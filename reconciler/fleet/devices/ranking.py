@@ -11,7 +11,7 @@ used board as long as whole boards are rare, and a model of which few GPUs are l
 equal weights, the least loss is the least increase of FGD's fragmentation (fragmentation.py).
 
 FGD counts all suitable free GPUs of a node as usable as soon as one request fits, also the seventh for requests of two.
-Three sixteenths of the measure count only what is used if the node is filled with such requests until GPUs, cpu or
+A quarter of the measure count only what is used if the node is filled with such requests until GPUs, cpu or
 memory are exhausted. The share was found by trying on the traces of FGD (tests/benchmarks/devices/filling.py).
 """
 
@@ -22,15 +22,16 @@ from typing import NamedTuple
 
 from reconciler.fleet.devices.board import BoardLayout, DeviceSet, positions, suitable
 from reconciler.fleet.devices.choice import DeviceScore
-from reconciler.fleet.devices.fragmentation import NO_MIX, WHOLE, MixRequest, NodeRoom, RequestMix, usable, whole_gpus
+from reconciler.fleet.devices.fragmentation import NO_MIX, MixRequest, RequestMix, usable
+from reconciler.fleet.devices.node_room import WHOLE, FreeAmounts, FreeParts, NodeRoom, Useful, in_steps, whole_gpus
 from reconciler.model.policy.gpu import ClaimedDevices
 
-FILLED, PARTS = 3, 16  # the measure is FILLED parts of filled GPUs, the other parts of PARTS are usable GPUs
+FILLED, PARTS = 4, 16  # the measure is FILLED parts of filled GPUs, the other parts of PARTS are usable GPUs
 
 _SCALE = 10**12  # loss of all GPUs of the cluster by a request with the whole mix
 _LEAST_USABLE = 8 * WHOLE  # of a request, so that a request without usable GPUs does not outweigh all others
 
-NodeStates = Mapping[tuple[BoardLayout, DeviceSet], int]  # numbers of nodes by board and free GPUs
+NodeState = tuple[BoardLayout, NodeRoom]
 
 
 class NodeRank(NamedTuple):
@@ -66,18 +67,42 @@ class DemandWeights:
 NO_DEMAND = DemandWeights(NO_MIX, ())
 
 
-def demand_weights(mix: RequestMix, nodes: NodeStates) -> DemandWeights:
-    """The weights for a cluster in which GPUs are free or used as a whole."""
+def demand_weights(mix: RequestMix, nodes: Mapping[NodeState, int]) -> DemandWeights:
+    """The weights for a cluster with so many nodes of each state."""
     totals = [0] * len(mix.requests)
-    for (layout, free), count in nodes.items():
-        amounts = _amounts(layout, NodeRoom(whole_gpus(layout, free)), mix)
+    for (layout, room), count in nodes.items():
+        amounts = free_gpus(layout, room.gpus, mix).amounts(room.amounts)
         totals = [total + count * amount for total, amount in zip(totals, amounts, strict=True)]
     return DemandWeights(mix, totals)
 
 
-def loss(layout: BoardLayout, before: NodeRoom, after: NodeRoom, demand: DemandWeights) -> int:
-    """What an allocation on a node takes from the requests."""
-    return _value(layout, before, demand) - _value(layout, after, demand)
+@lru_cache(maxsize=1_024)
+def useful_amounts(mix: RequestMix, gpus: int) -> Useful:
+    """The cpu and memory of a node with so many free GPUs beyond which no request finds more use: enough for any one
+    pod, and then for as many pods of any request as the GPUs allow.
+    """
+    kinds = [(request, gpus // request.gpus) for request, _ in mix.requests if 0 < request.gpus <= gpus]
+
+    return Useful(
+        _most([each.cpu_milli for each, _ in kinds]) + _most([each.cpu_milli * pods for each, pods in kinds]),
+        _most([each.memory for each, _ in kinds]) + _most([each.memory * pods for each, pods in kinds]),
+    )
+
+
+def node_state(layout: BoardLayout, free: DeviceSet, amounts: FreeAmounts, mix: RequestMix) -> NodeState:
+    """The state of a node with whole free GPUs, as far as the mix tells nodes apart."""
+    useful = useful_amounts(mix, free.bit_count())
+    return layout, NodeRoom(whole_gpus(layout, free), in_steps(amounts, useful))
+
+
+def _most(amounts: list[int]) -> int:
+    return max(amounts, default=0)
+
+
+def node_value(state: NodeState, demand: DemandWeights) -> int:
+    """What the free GPUs of a node are worth to the requests."""
+    layout, room = state
+    return free_gpus(layout, room.gpus, demand.mix).value(room.amounts, demand)
 
 
 def node_rank(claimed: ClaimedDevices, score: DeviceScore, lost: int, free: int) -> NodeRank:
@@ -94,40 +119,59 @@ def node_rank(claimed: ClaimedDevices, score: DeviceScore, lost: int, free: int)
     )
 
 
-def _value(layout: BoardLayout, room: NodeRoom, demand: DemandWeights) -> int:
-    return sum(map(mul, demand.weights, _amounts(layout, room, demand.mix)))
+class FreeGpus:
+    """Free GPUs of a node, and what the requests of a mix can use of these GPUs."""
+
+    __slots__ = ("_uses",)
+
+    def __init__(self, layout: BoardLayout, gpus: FreeParts, mix: RequestMix) -> None:
+        self._uses = [_use_of(layout, gpus, request) for request, _ in mix.requests]
+
+    def amounts(self, free: FreeAmounts) -> list[int]:
+        """What each request can use, in thousandths of a GPU times PARTS. GPUs are usable if the free cpu and memory of
+        the node suffice for one pod. This loop runs for each changed node and each kind of pod.
+        """
+        cpu, memory = free
+        found = []
+        for cpu_of_pod, memory_of_pod, usable_parts, pods, of_pod in self._uses:
+            if cpu is not None and cpu_of_pod * pods > cpu:
+                pods = cpu // cpu_of_pod  # noqa: PLW2901
+            if memory is not None and memory_of_pod * pods > memory:
+                pods = memory // memory_of_pod  # noqa: PLW2901
+            found.append(usable_parts + pods * of_pod if pods else 0)
+        return found
+
+    def value(self, free: FreeAmounts, demand: DemandWeights) -> int:
+        """What the GPUs are worth to all requests."""
+        return sum(map(mul, demand.weights, self.amounts(free)))
+
+
+class _Use(NamedTuple):
+    """What a request can use of free GPUs, given enough cpu and memory."""
+
+    cpu_milli: int
+    memory: int
+    usable: int
+    pods: int  # that fill the node
+    of_pod: int
+
+
+def _use_of(layout: BoardLayout, gpus: FreeParts, request: MixRequest) -> _Use:
+    of_pod = request.gpus * request.milli
+    pods = filled(layout, gpus, request) // of_pod if of_pod else 0
+    usable_parts = (PARTS - FILLED) * usable(layout, gpus, request)
+    return _Use(request.cpu_milli, request.memory, usable_parts, pods, FILLED * of_pod)
 
 
 @lru_cache(maxsize=65_536)
-def _amounts(layout: BoardLayout, room: NodeRoom, mix: RequestMix) -> tuple[int, ...]:
-    return tuple([_amount(layout, room, request) for request, _ in mix.requests])
+def free_gpus(layout: BoardLayout, gpus: FreeParts, mix: RequestMix) -> FreeGpus:
+    """The one value of these free GPUs."""
+    return FreeGpus(layout, gpus, mix)
 
 
-def _amount(layout: BoardLayout, room: NodeRoom, request: MixRequest) -> int:
-    """What such requests can use of the free GPUs of a node, in thousandths of a GPU times PARTS."""
-    copies = _most_copies(request, room)
-    if request.gpus < 1 or not copies:
-        return 0
-    return (PARTS - FILLED) * usable(layout, room.gpus, request) + FILLED * filled(layout, room.gpus, request, copies)
-
-
-def filled(layout: BoardLayout, free: tuple[int, ...], request: MixRequest, most_copies: int) -> int:
-    """Thousandths of the free GPUs that are used once the node is filled with such requests."""
+def filled(layout: BoardLayout, free: FreeParts, request: MixRequest) -> int:
+    """Thousandths of the free GPUs that such requests use on a node with enough cpu and memory until nothing fits."""
     able = suitable(layout, request.model or None, request.gpu_memory_milli)
     homes = layout.islands if request.is_one_island else (layout.everything,)
     parts = [sum(free[position] // request.milli for position in positions(home & able)) for home in homes]
-    copies = min(most_copies, sum(count // request.gpus for count in parts))
-    return copies * request.gpus * request.milli
-
-
-def _most_copies(request: MixRequest, room: NodeRoom) -> int:
-    """How many such requests the cpu and the memory of a node allow."""
-    copies = _UNLIMITED
-    if room.cpu_milli is not None and request.cpu_milli:
-        copies = min(copies, room.cpu_milli // request.cpu_milli)
-    if room.memory is not None and request.memory:
-        copies = min(copies, room.memory // request.memory)
-    return copies
-
-
-_UNLIMITED = 2**31
+    return sum(count // request.gpus for count in parts) * request.gpus * request.milli

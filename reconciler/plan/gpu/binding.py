@@ -13,13 +13,15 @@ from functools import cached_property
 
 import msgspec
 
+from reconciler.fleet.amounts import CPU, MEMORY
 from reconciler.fleet.devices.board import Board, BoardLayout, DeviceSet
-from reconciler.fleet.devices.choice import Chosen, choose
+from reconciler.fleet.devices.choice import Chosen
 from reconciler.fleet.devices.device_lease import read_device_lease
 from reconciler.fleet.devices.fragmentation import MixRequest, RequestMix
 from reconciler.fleet.devices.free_devices import ClaimRequest, FreeDevices
-from reconciler.fleet.devices.offer import binding, rank
-from reconciler.fleet.devices.ranking import DemandWeights, NodeRank, demand_weights
+from reconciler.fleet.devices.node_room import FreeAmounts, PodRequest
+from reconciler.fleet.devices.offer import Offer, binding, offer
+from reconciler.fleet.devices.ranking import DemandWeights, NodeState, demand_weights, node_state, node_value
 from reconciler.fleet.filters.chain import FilterChain
 from reconciler.fleet.filters.claims import GpuClaims
 from reconciler.fleet.filters.nominated import Nominated
@@ -27,7 +29,7 @@ from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
-from reconciler.model.plan.decision import Decision, Hold, Reason, Ref, pod_ref
+from reconciler.model.plan.decision import Decision, Hold, Obstacle, Reason, Ref, pod_ref
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.gpu import ClaimedDevices, GpuPool
 from reconciler.plan.capacity.demand import GpuClaimIndex
@@ -57,10 +59,10 @@ def _is_ours(pod: Pod) -> bool:
     return bool(pod.metadata.annotations.claim) and pod.spec.scheduler_name == names.GPU_SCHEDULER and not is_held
 
 
-_Answers = dict[tuple[BoardLayout, DeviceSet], tuple[NodeRank, Chosen] | None]  # by GPUs, and the free ones among them
+_Offers = dict[tuple[BoardLayout, DeviceSet], Offer | Obstacle]  # by GPUs, and the free ones among them
 
 
-class _Offer(msgspec.Struct, frozen=True):
+class _Place(msgspec.Struct, frozen=True):
     """The best node for a pod."""
 
     row: int
@@ -88,23 +90,23 @@ class _Binder:
     def bind(self, pod: Pod) -> Decision:
         """The binding of one pod; a hold if no node serves it."""
         request = self._requests.get((pod.metadata.namespace, pod.metadata.annotations.claim))
-        offer = self._best(pod, request) if request is not None else None
-        if offer is None:
+        place = self._best(pod, request) if request is not None else None
+        if place is None:
             reason = NoNodeForClaim(pod_ref(pod), pod.metadata.annotations.claim, len(self._snapshot.rows.order))
             return Decision(PLANNER, pod_ref(pod), Hold(), Reason(reason))
-        node = self._snapshot.rows.node(offer.row)
-        self._taken[offer.row] = self._taken.get(offer.row, 0) | offer.chosen.devices
-        self._snapshot.add(self._snapshot.classes.of(pod).anew, offer.row)
-        act = binding(node.name, offer.board, offer.chosen.devices, offer.pool.spec.allocation)
-        why = ClaimedGpusBound(pod_ref(pod), node.name, offer.chosen.ids)
-        return Decision(PLANNER, pod_ref(pod), act, Reason(why), offer.pool.name)
+        node = self._snapshot.rows.node(place.row)
+        self._taken[place.row] = self._taken.get(place.row, 0) | place.chosen.devices
+        self._snapshot.add(self._snapshot.classes.of(pod).anew, place.row)
+        act = binding(node.name, place.board, place.chosen.devices, place.pool.spec.allocation)
+        why = ClaimedGpusBound(pod_ref(pod), node.name, place.chosen.ids)
+        return Decision(PLANNER, pod_ref(pod), act, Reason(why), place.pool.name)
 
-    def _best(self, pod: Pod, request: ClaimRequest) -> _Offer | None:
-        fleet, devices = self._snapshot, request.devices
+    def _best(self, pod: Pod, request: ClaimRequest) -> _Place | None:
+        fleet, devices, asked = self._snapshot, request.devices, PodRequest.of(pod)
         with fleet.part(Nominated).asking(pod):
             mask = fleet.part(FilterChain).mask(fleet.classes.of(pod).anew)
         order, best = fleet.rows.order, None
-        answers: _Answers = {}
+        offers: _Offers = {}
         for row in order[mask[order]].tolist():
             node = fleet.rows.node(row)
             pool = self._pools.get(node.pool)
@@ -115,30 +117,36 @@ class _Binder:
                 continue
             held = board.layout.set_of(tuple(self._held.get((pod.metadata.uid, node.name), ())))
             # After a crash, the pod may hold GPUs already: the same ones if these are all, otherwise they are free.
-            again = self._answer(board, held, devices, answers) if held.bit_count() == devices.count else None
-            answer = again or self._answer(board, free | held, devices, answers)
-            if answer is not None:
-                place = int(again is None), int(self._draft.leaves(node)), *answer[0]
-                if best is None or place < best[0]:
-                    best = place, _Offer(row, pool, board, answer[1])
+            again = self._offer(board, held, devices, offers) if held.bit_count() == devices.count else None
+            found = again if isinstance(again, Offer) else self._offer(board, free | held, devices, offers)
+            if isinstance(found, Offer):
+                amounts = self._amounts(row)
+                value = node_value(node_state(board.layout, free | held, amounts, self._mix), self._demand)
+                rank = found.rank_for(value, amounts, asked)
+                order_of = int(found is not again), int(self._draft.leaves(node)), *rank
+                if best is None or order_of < best[0]:
+                    best = order_of, _Place(row, pool, board, found.chosen)
         return best[1] if best is not None else None
 
-    def _answer(
-        self, board: Board, free: DeviceSet, devices: ClaimedDevices, answers: _Answers
-    ) -> tuple[NodeRank, Chosen] | None:
-        """Of boards with equal GPUs, UUIDs may differ: only the ids of an answer are used."""
+    def _offer(self, board: Board, free: DeviceSet, devices: ClaimedDevices, offers: _Offers) -> Offer | Obstacle:
+        """Of boards with equal GPUs, UUIDs may differ: only the ids of an offer are used."""
         key = board.layout, free & board.allocatable
-        if key not in answers:
-            chosen = choose(board, ~free, devices, self._mix)
-            answers[key] = None
-            if isinstance(chosen, Chosen):
-                answers[key] = rank(board.layout, key[1], devices, chosen, self._demand), chosen
-        return answers[key]
+        if key not in offers:
+            offers[key] = offer(board, free, devices, self._demand)
+        return offers[key]
 
     @cached_property
     def _demand(self) -> DemandWeights:
-        rows = map(self._free, self._snapshot.rows.order.tolist())
-        return demand_weights(self._mix, Counter((board.layout, free) for board, free in rows))
+        states: Counter[NodeState] = Counter()
+        for row in self._snapshot.rows.order.tolist():
+            board, free = self._free(row)
+            states[node_state(board.layout, free, self._amounts(row), self._mix)] += 1
+        return demand_weights(self._mix, states)
+
+    def _amounts(self, row: int) -> FreeAmounts:
+        """Free cpu and memory of the node."""
+        stock, columns = self._snapshot.stock, self._snapshot.classes.columns
+        return FreeAmounts(*(max(0, stock.free_at(row, columns[name])) for name in (CPU, MEMORY)))
 
     def _free(self, row: int) -> tuple[Board, DeviceSet]:
         """Without the GPUs that this plan has bound already."""
@@ -155,6 +163,6 @@ def _mix(pods: Iterable[Pod], requests: Mapping[tuple[str, str], ClaimRequest]) 
         for pod in pods:
             claim = pod.metadata.annotations.claim
             if claim and not pod.is_finished and (request := requests.get((pod.metadata.namespace, claim))):
-                yield MixRequest.of(request.devices)
+                yield MixRequest.of(request.devices, PodRequest.of(pod))
 
     return Counter(requested())

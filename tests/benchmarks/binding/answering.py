@@ -39,6 +39,10 @@ from tests.lab.certificates import Authority
 
 GPUS, POOLS, CHANGES = 8, 5, 8  # GPUs of a node; pools; Leases that change between two questions
 QUESTIONS, MIX_RENEWED, RENEWED_AT_ONCE = 2_000, 500, 20
+HAS = {"cpu": "96", "memory": "1024Gi"}
+ASKS = tuple({"cpu": cpu, "memory": f"{gib}Gi"} for cpu, gib in (("4", 16), ("8", 64), ("11500m", 100), ("16", 32)))
+ASKS_OF = {"one": ASKS[:2], "two": ASKS[2:3], "board": ({"cpu": "88", "memory": "800Gi"},)}
+ASKS_OF |= {"model": ({"cpu": "40", "memory": "400Gi"},), "four": ASKS[3:]}  # by claim, as pods of one template ask
 WARM = 50  # questions of a process that has just started are not counted
 CLAIMS = {"one": {"count": 1}, "two": {"count": 2, "policy": "contiguous"}, "board": {"count": 8}}
 CLAIMS |= {"model": {"count": 4, "model": "model-1"}, "four": {"count": 4, "policy": "requireContiguous"}}
@@ -55,17 +59,18 @@ class Fleet:
         for number, name in enumerate(self.names):
             self.desk.put_policy(_report(name, number))
             labels = {names.POOL: f"pool-{number % POOLS}"}
-            self.desk.put_node(builders.node(name, gpus=GPUS, labels=labels, uid=f"uid-{name}"))
+            self.desk.put_node(builders.node(name, gpus=GPUS, has=HAS, labels=labels, uid=f"uid-{name}"))
         for name, devices in CLAIMS.items():
             metadata = UnstructuredMetadata(name, "default")
             self.desk.put_policy(
                 Unstructured("gpu.scheduling/v1", "GpuClaim", metadata, {"spec": {"devices": devices}})
             )
         for number in range(1_000):
-            annotations = Annotations(claim=list(CLAIMS)[number % len(CLAIMS)])
-            self.desk.put_pod(
-                builders.pod(f"waits-{number}", annotations=annotations, namespace="default", uid=f"waits-{number}")
-            )
+            claim = list(CLAIMS)[number % len(CLAIMS)]
+            annotations = Annotations(claim=claim)
+            uid = f"waits-{number}"
+            asks = draw.choice(ASKS_OF[claim])
+            self.desk.put_pod(builders.pod(uid, asks=asks, annotations=annotations, namespace="default", uid=uid))
         self.desk.set_pools(pools)
         self.desk.is_read = True
         for _ in range(2 * nodes):
@@ -73,19 +78,25 @@ class Fleet:
         self.desk.look_at_mix()
 
     def change(self) -> None:
-        """A GPU is lent or given back."""
+        """A GPU is lent to a pod, or the pod ends."""
         node, device = self._draw.choice(self.names), self._draw.randrange(GPUS)
         lease = _lease(node, device)
         if self._lent.pop(lease.metadata.name, None) is not None:
+            self.desk.drop_pod(builders.pod("holds", uid=lease.spec.holder_identity))
             self.desk.drop_lease(lease)
         else:
             self._lent[lease.metadata.name] = lease
             self.desk.put_lease(lease)
+            uid = lease.spec.holder_identity
+            self.desk.put_pod(
+                builders.pod("holds", asks=self._draw.choice(ASKS), node_name=node, uid=uid, namespace="default")
+            )
 
     def question(self) -> bytes:
         claim = self._draw.choice(list(CLAIMS))
         metadata = {"name": "asks", "namespace": "default", "uid": "asks", "annotations": {names.CLAIM: claim}}
-        container = {"name": "main", "image": "example.com/train:1", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+        requests = {**self._draw.choice(ASKS_OF[claim]), "nvidia.com/gpu": "1"}
+        container = {"name": "main", "image": "example.com/train:1", "resources": {"requests": requests}}
         pod = {"metadata": metadata, "spec": {"containers": [container]}}
         return json.dumps({"Pod": pod, "Nodes": None, "NodeNames": self.names}).encode()
 

@@ -2,8 +2,7 @@
 
 The measures are computed for all nodes at once. The columns that decide are those of the product's NodeRank, in its
 order, and the weights are the product's; every CHECKED pods, the loss is compared with that of the product's function.
-Shares of a GPU, and the cpu of pods, exist only in this model: the desk counts whole GPUs and knows no cpu. So the
-product is measured twice: with the cpu of nodes, and without, as the desk ranks today.
+As in the desk, the free cpu of nodes is rounded down in steps. Shares of a GPU exist only in this model.
 """
 
 import json
@@ -18,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reconciler.fleet.devices.board import BoardLayout, Gpu
-from reconciler.fleet.devices.fragmentation import MixRequest, NodeRoom, RequestMix
-from reconciler.fleet.devices.ranking import FILLED, PARTS, DemandWeights, NodeRank, loss
+from reconciler.fleet.devices.fragmentation import MixRequest, RequestMix
+from reconciler.fleet.devices.node_room import BITS, FreeAmounts, NodeRoom
+from reconciler.fleet.devices.ranking import FILLED, PARTS, DemandWeights, NodeRank, node_value
 from tests.benchmarks.devices.openb_workloads import Asked, Workload, arrivals, workload
 
 DEMAND_PERCENT = 130
@@ -138,7 +138,7 @@ class Fgd(Policy):
     def __init__(self, cluster: Cluster, pods: Sequence[Asked]) -> None:
         super().__init__(cluster, pods)
         typical, covered = list[tuple[MixRequest, int]](), 0
-        for request, count in Counter(request_of(pod, knows_cpu=True) for pod in pods).most_common():
+        for request, count in Counter(request_of(pod) for pod in pods).most_common():
             if covered * 100 >= COVERED_PERCENT * len(pods):
                 break
             typical.append((request, count))
@@ -164,11 +164,10 @@ class Product(Policy):
     """NodeRank, with the mix of the pods that have arrived."""
 
     has_known_mix = False
-    knows_cpu = True
 
     def renew(self, pods: Sequence[Asked]) -> None:
         cluster = self.cluster
-        mix = RequestMix(Counter(request_of(pod, knows_cpu=self.knows_cpu) for pod in pods if pod.gpus))
+        mix = RequestMix(Counter(request_of(pod) for pod in pods if pod.gpus))
         self._requests = Requests([request for request, _ in mix.requests], cluster.models)
         amounts = self._amounts(cluster.parts, cluster.cpu, cluster.model)
         self.demand = DemandWeights(mix, [int(each) for each in amounts.sum(0)])
@@ -187,12 +186,17 @@ class Product(Policy):
         return [column for field in NodeRank._fields for column in values.get(field, ())]
 
     def losses(self, options: Options) -> Array:
-        after = self._amounts(options.parts, options.cpu, options.model) @ self._weights
-        found: Array = self._before[options.rows] - after
+        usable, filled = self._requests.usable(options.parts, self._cpu_after(options), options.model)
+        found: Array = self._before[options.rows] - ((PARTS - FILLED) * usable + FILLED * filled) @ self._weights
+        return found
+
+    def _cpu_after(self, options: Options) -> Array:
+        before = self.cluster.cpu[options.rows]
+        found: Array = np.maximum(0, options.cpu - (before - cpu_in_steps(before)))
         return found
 
     def _amounts(self, parts: Array, cpu: Array, model: Array) -> Array:
-        usable, filled = self._requests.usable(parts, cpu, model)
+        usable, filled = self._requests.usable(parts, cpu_in_steps(cpu), model)
         found: Array = (PARTS - FILLED) * usable + FILLED * filled
         return found
 
@@ -204,23 +208,25 @@ class Product(Policy):
         for at in range(0, len(options.rows), 1 + len(options.rows) // 20):
             row, model = options.rows[at], cluster.models[options.model[at]]
             layout = BoardLayout(tuple(Gpu(each, 0, None, model) for each in range(BOARD)))
-            before = NodeRoom(tuple(cluster.parts[row].tolist()), int(cluster.cpu[row]))
-            after = NodeRoom(tuple(options.parts[at].tolist()), int(options.cpu[at]))
-            assert loss(layout, before, after, self.demand) == losses[at]
+            cpu_before, cpu_after = cpu_in_steps(cluster.cpu[row : row + 1]), self._cpu_after(options)[at : at + 1]
+            before = NodeRoom(tuple(cluster.parts[row].tolist()), FreeAmounts(int(cpu_before[0])))
+            after = NodeRoom(tuple(options.parts[at].tolist()), FreeAmounts(int(cpu_after[0])))
+            had, has = (node_value((layout, each), self.demand) for each in (before, after))
+            assert had - has == losses[at]
 
 
-class DeskProduct(Product):
-    """As the desk ranks: without the cpu of nodes."""
-
-    knows_cpu = False
+POLICIES: dict[str, type[Policy]] = {"best_fit": BestFit, "fgd": Fgd, "product": Product}
 
 
-POLICIES: dict[str, type[Policy]] = {"best_fit": BestFit, "fgd": Fgd, "product": Product, "desk": DeskProduct}
+def cpu_in_steps(cpu: Array) -> Array:
+    """As the product rounds."""
+    shifts = np.maximum(0, np.frexp(cpu.astype(float))[1] - BITS)
+    found: Array = cpu >> shifts << shifts
+    return found
 
 
-def request_of(pod: Asked, *, knows_cpu: bool) -> MixRequest:
-    cpu = pod.cpu_milli if knows_cpu else 0
-    return MixRequest(pod.gpus, pod.milli if pod.gpus else 1_000, "|".join(pod.models), cpu_milli=cpu)
+def request_of(pod: Asked) -> MixRequest:
+    return MixRequest(pod.gpus, pod.milli if pod.gpus else 1_000, "|".join(pod.models), cpu_milli=pod.cpu_milli)
 
 
 class Known:

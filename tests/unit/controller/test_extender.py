@@ -19,11 +19,11 @@ from reconciler.model.plan.decision import Bind, Ref
 from reconciler.ports import Unavailable
 from reconciler.protocol.extender import (
     AskingPod,
+    AskingPodSpec,
     BindRequest,
     FilterRequest,
     NodeScore,
     Nomination,
-    PodAffinities,
     PreemptRequest,
     Victim,
     Victims,
@@ -161,7 +161,7 @@ def test_a_pod_without_a_claim_is_bound_without_gpus() -> None:
 def asking(claim_name: str, *, prefers: bool = False) -> AskingPod:
     soft = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}}
     metadata = Metadata("p", TEAM, annotations=Annotations(claim=claim_name))
-    return AskingPod(metadata, PodAffinities(soft if prefers else {}))
+    return AskingPod(metadata, AskingPodSpec(soft if prefers else {}))
 
 
 def three() -> tuple[Cluster, SchedulerExtender]:

@@ -7,7 +7,8 @@ import pytest
 
 from reconciler.fleet.amounts import GpuRequests, read_gpu_requests
 from reconciler.model.cluster.unstructured import Unstructured
-from reconciler.protocol.desk import Desk, NodeAnswer
+from reconciler.protocol.desk import Desk
+from reconciler.protocol.node_groups import NodeAnswer
 from tests.unit.plan.gpu.claim_stage import ClaimWorld
 
 KEY = ("team", "one")

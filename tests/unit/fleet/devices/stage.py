@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 from reconciler.fleet.devices.board import Board, read_board
-from reconciler.fleet.devices.fragmentation import WHOLE, MixRequest, RequestMix
+from reconciler.fleet.devices.fragmentation import MixRequest, RequestMix
+from reconciler.fleet.devices.node_room import WHOLE
 from reconciler.model import names
 from reconciler.model.cluster.metadata import Annotations, Lease, LeaseSpec, Metadata, OwnerReference
 from reconciler.model.cluster.node import Node

@@ -11,7 +11,8 @@ from hypothesis import strategies as some
 
 from reconciler.fleet.devices.board import Board, Gpu, layout_of
 from reconciler.fleet.devices.choice import Chosen, can_serve, choose
-from reconciler.fleet.devices.fragmentation import MixRequest, NodeRoom, RequestMix, fragmentation, whole_gpus
+from reconciler.fleet.devices.fragmentation import MixRequest, RequestMix, fragmentation
+from reconciler.fleet.devices.node_room import NodeRoom, whole_gpus
 from reconciler.model.policy.gpu import ClaimedDevices
 from reconciler.model.quantity import Quantity
 from reconciler.plan.capacity.words import obstacle_words

@@ -13,12 +13,11 @@ from reconciler.fleet.devices.fragmentation import (
     MILLIONTHS,
     WEIGHTS,
     MixRequest,
-    NodeRoom,
     RequestMix,
     fragmentation,
     scopes,
-    whole_gpus,
 )
+from reconciler.fleet.devices.node_room import FreeAmounts, NodeRoom, whole_gpus
 from tests import folders
 from tests.unit.fleet.devices.stage import board_of, mix_of
 from tests.unit.fleet.devices.test_choice import MIXES, REQUESTS, drawn_gpus
@@ -32,11 +31,11 @@ def test_a_node_is_fragmented(name: str) -> None:
     layout, mix = board_of(case).layout, mix_of(case["mix"])
     cpu = 1_000 * case["cpu"] if "cpu" in case else None
     gpus = tuple(case["free"]) if "free" in case else whole_gpus(layout, layout.everything)
-    room = NodeRoom(gpus, cpu, case.get("memory"))
+    room = NodeRoom(gpus, FreeAmounts(cpu, case.get("memory")))
     if "is" in case:
         assert fragmentation(layout, room, mix) == case["is"]
     if "takes" in case:
-        left = NodeRoom(whole_gpus(layout, layout.everything & ~layout.set_of(tuple(case["takes"]))), cpu)
+        left = NodeRoom(whole_gpus(layout, layout.everything & ~layout.set_of(tuple(case["takes"]))), FreeAmounts(cpu))
         assert fragmentation(layout, left, mix) - fragmentation(layout, room, mix) == case["increase"]
 
 
@@ -62,8 +61,8 @@ def fragment(layout: BoardLayout, room: NodeRoom, request: MixRequest) -> Fracti
         able = {gpu: part for gpu, part in able.items() if len(of_island[gpu.island]) >= request.gpus}
     runs = (
         0 < request.gpus <= len(able)
-        and (room.cpu_milli is None or room.cpu_milli >= request.cpu_milli)
-        and (room.memory is None or room.memory >= request.memory)
+        and (room.amounts.cpu_milli is None or room.amounts.cpu_milli >= request.cpu_milli)
+        and (room.amounts.memory is None or room.amounts.memory >= request.memory)
     )
     return sum((part for gpu, part in free.items() if not (runs and gpu in able)), Fraction(0))
 
@@ -91,7 +90,7 @@ def test_fragmentation_is_that_of_the_definition(
     gpus: list[Any], parts: list[int], cpu: int | None, memory: int | None, mix: RequestMix
 ) -> None:
     layout = layout_of(tuple(gpus))
-    room = NodeRoom(tuple(parts[: layout.size]), cpu, memory)
+    room = NodeRoom(tuple(parts[: layout.size]), FreeAmounts(cpu, memory))
     assert Fraction(fragmentation(layout, room, mix), MILLIONTHS) == by_definition(layout, room, mix)
 
 

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as some
 
 from reconciler.fleet.devices.board import Board, BoardLayout, DeviceSet, layout_of
-from reconciler.fleet.devices.choice import Chosen, choose
-from reconciler.fleet.devices.fragmentation import MixRequest, NodeRoom, RequestMix, fragmentation, whole_gpus
-from reconciler.fleet.devices.ranking import DemandWeights, NodeRank, demand_weights, filled, loss, node_rank
+from reconciler.fleet.devices.fragmentation import MixRequest, RequestMix, fragmentation
+from reconciler.fleet.devices.node_room import FreeAmounts, NodeRoom, PodRequest, Useful, in_steps, whole_gpus
+from reconciler.fleet.devices.offer import Offer, offer
+from reconciler.fleet.devices.ranking import DemandWeights, NodeRank, demand_weights, filled, node_value, useful_amounts
 from reconciler.model.policy.gpu import ClaimedDevices
 from tests import folders
 from tests.unit.fleet.devices.stage import board_of, mix_of
@@ -28,26 +29,52 @@ def test_the_best_nodes(name: str) -> None:
         node: board_of({**said, "pool": {"model": said.get("model", "h100")}}) for node, said in case["nodes"].items()
     }
     taken = {node: boards[node].layout.set_of(tuple(said.get("taken", ()))) for node, said in case["nodes"].items()}
-    states = Counter((board.layout, board.allocatable & ~taken[node]) for node, board in boards.items())
-    demand = demand_weights(mix, states)
-    ranks = {
-        node: rank
+    rooms = {
+        node: NodeRoom(
+            whole_gpus(board.layout, board.allocatable & ~taken[node]),
+            FreeAmounts(*amounts_of(case["nodes"][node], None)),
+        )
         for node, board in boards.items()
-        if (rank := rank_of(board, taken[node], claimed, demand)) is not None
+    }
+    demand = demand_weights(mix, Counter((board.layout, rooms[node]) for node, board in boards.items()))
+    request = PodRequest(*amounts_of(case.get("request", {}), 0))
+    ranks = {
+        node: found
+        for node, board in boards.items()
+        if (found := rank_of(board, taken[node], rooms[node], claimed, request, demand)) is not None
     }
     assert sorted(node for node, rank in ranks.items() if rank == min(ranks.values())) == case["best"]
 
 
-def rank_of(board: Board, taken: DeviceSet, claimed: ClaimedDevices, demand: DemandWeights) -> NodeRank | None:
-    chosen, free = choose(board, taken, claimed, demand.mix), board.allocatable & ~taken
-    if not isinstance(chosen, Chosen):
-        return None
-    before, after = (NodeRoom(whole_gpus(board.layout, each)) for each in (free, free & ~chosen.devices))
-    return node_rank(claimed, chosen.score, loss(board.layout, before, after, demand), free.bit_count())
+def amounts_of(said: dict[str, Any], otherwise: int | None) -> tuple[Any, Any]:
+    return (1_000 * said["cpu"] if "cpu" in said else otherwise), said.get("memory", otherwise)
+
+
+def rank_of(
+    board: Board,
+    taken: DeviceSet,
+    room: NodeRoom,
+    claimed: ClaimedDevices,
+    request: PodRequest,
+    demand: DemandWeights,
+) -> NodeRank | None:
+    found = offer(board, board.allocatable & ~taken, claimed, demand)
+    return (
+        found.rank_for(node_value((board.layout, room), demand), room.amounts, request)
+        if isinstance(found, Offer)
+        else None
+    )
 
 
 REQUESTS = some.builds(
     MixRequest, some.integers(1, 8), model=some.sampled_from(["", "h100", "l4"]), is_one_island=some.booleans()
+)
+ASKING = some.builds(
+    MixRequest,
+    some.integers(1, 8),
+    is_one_island=some.booleans(),
+    cpu_milli=some.integers(0, 64_000),
+    memory=some.integers(0, 2**38),
 )
 SETS = some.integers(0, 2**16 - 1)
 
@@ -57,21 +84,22 @@ def test_no_allocation_gives_requests_more(
     gpus: list[Any], one: int, other: int, counts: dict[MixRequest, int]
 ) -> None:
     layout, mix = layout_of(tuple(gpus)), RequestMix(counts)
-    demand = demand_weights(mix, {(layout, layout.everything): 3})
+    demand = demand_weights(mix, {(layout, room(layout, layout.everything)): 3})
     free = one & layout.everything
-    assert loss(layout, room(layout, free), room(layout, free & other), demand) >= 0
+    before, after = (node_value((layout, room(layout, each)), demand) for each in (free, free & other))
+    assert before >= after
 
 
-@given(drawn_gpus(), SETS, SETS, REQUESTS)
-def test_filled_gpus_are_usable(gpus: list[Any], one: int, other: int, request: MixRequest) -> None:
+@given(drawn_gpus(), SETS, REQUESTS)
+def test_filled_gpus_are_usable(gpus: list[Any], one: int, request: MixRequest) -> None:
     """And all of the usable ones are filled by requests of one GPU."""
     layout, mix = layout_of(tuple(gpus)), RequestMix({request: 1})
     state = room(layout, one & layout.everything)
     usable = sum(state.gpus) - fragmentation(layout, state, mix) // 1_000
-    amount = filled(layout, state.gpus, request, other)
+    amount = filled(layout, state.gpus, request)
     assert 0 <= amount <= usable
     if request.gpus == 1:
-        assert filled(layout, state.gpus, request, 16) == usable
+        assert amount == usable
 
 
 def test_weights_that_differ_little_are_close() -> None:
@@ -87,7 +115,53 @@ def test_mixes_of_other_requests_or_frequencies_are_not_close() -> None:
     assert RequestMix({MixRequest(1): 101, MixRequest(8): 99}).is_close_to(mix)
     assert not RequestMix({MixRequest(1): 130, MixRequest(8): 70}).is_close_to(mix)
     assert not RequestMix({MixRequest(1): 200}).is_close_to(mix)
-    assert not RequestMix({MixRequest(1): 100, MixRequest(8): 100, MixRequest(4): 1}).is_close_to(mix)
+    assert not RequestMix({}).is_close_to(mix)
+    assert RequestMix({}).is_close_to(RequestMix({}))
+
+
+def test_a_rare_request_hardly_changes_a_mix() -> None:
+    mix = RequestMix({MixRequest(1): 100, MixRequest(8): 100})
+    assert RequestMix({MixRequest(1): 100, MixRequest(8): 100, MixRequest(4): 10}).is_close_to(mix)
+    assert not RequestMix({MixRequest(1): 100, MixRequest(8): 100, MixRequest(4): 20}).is_close_to(mix)
+
+
+AMOUNTS = some.one_of(some.none(), some.integers(0, 10**15))
+
+
+@given(AMOUNTS, AMOUNTS, some.integers(0, 10**15), some.integers(0, 10**15))
+def test_amounts_in_steps_are_an_eighth_smaller_at_most(
+    cpu: int | None, memory: int | None, useful_cpu: int, useful_memory: int
+) -> None:
+    found = in_steps(FreeAmounts(cpu, memory), Useful(useful_cpu, useful_memory))
+    for amount, useful, stepped in ((cpu, useful_cpu, found.cpu_milli), (memory, useful_memory, found.memory)):
+        if amount is None:
+            assert stepped is None
+        else:
+            least = min(amount, useful)
+            assert stepped is not None
+            assert least - least // 8 <= stepped <= least
+
+
+@given(drawn_gpus(), SETS, some.dictionaries(ASKING, some.integers(1, 9), min_size=1, max_size=5), some.data())
+def test_more_than_the_useful_amounts_change_no_loss(
+    gpus: list[Any], one: int, counts: dict[MixRequest, int], data: some.DataObject
+) -> None:
+    layout, mix = layout_of(tuple(gpus)), RequestMix(counts)
+    state = room(layout, one & layout.everything)
+    demand = demand_weights(mix, {(layout, state): 3})
+    fitting = [request for request, _ in mix.requests if request.gpus <= sum(state.gpus) // 1_000]
+    assume(fitting)
+    request = data.draw(some.sampled_from(fitting))
+    asked = PodRequest(request.cpu_milli, request.memory)
+    useful = useful_amounts(mix, sum(state.gpus) // 1_000)
+    most, unlimited = FreeAmounts(*useful), FreeAmounts()
+    after = whole_gpus(layout, data.draw(SETS) & one & layout.everything)
+    losses = {
+        node_value((layout, NodeRoom(state.gpus, each)), demand)
+        - node_value((layout, NodeRoom(after, each.without(asked))), demand)
+        for each in (most, unlimited)
+    }
+    assert len(losses) == 1
 
 
 def room(layout: BoardLayout, free: DeviceSet) -> NodeRoom:
