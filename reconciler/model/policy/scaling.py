@@ -63,7 +63,7 @@ class NodeProvisioner(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     ] = 100
 
     @property
-    def spare_nodes(self) -> int:
+    def kept_free_nodes(self) -> int:
         """Free nodes kept at any utilization."""
         return max(self.min_unutilized_gpu_nodes, self.warm_nodes)
 

@@ -49,7 +49,7 @@ def load_of(context: DrainContext, pool: str, at_once: int = 0) -> Load:
         context.provisioner_of.get(pool),
     )
     pods = sum(counting.get(each.name, 0) for each in totals.nodes)
-    spare = provisioner.spec.spare_nodes if provisioner is not None else 0
+    spare = provisioner.spec.kept_free_nodes if provisioner is not None else 0
     return Load(totals.busy, pods, totals.gpus_used, spare, at_once)
 
 

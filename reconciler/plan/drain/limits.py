@@ -73,7 +73,7 @@ def _budget(context: DrainContext, pool: str, wish: Declared[NodeProvisioner], l
 def floor_of(wish: NodeProvisioner, size: int, gpus: tuple[int, int], gpus_per_node: int, closed: int = 0) -> Floor:
     """Number of nodes that a pool keeps, and the rule that decides. `gpus`: in use, and in total."""
     used, total = gpus
-    percent, spare = wish.min_gpu_utilization_percent, wish.spare_nodes
+    percent, spare = wish.min_gpu_utilization_percent, wish.kept_free_nodes
     all_of_them = Floor(size, "gpuUtilization", used, total, gpus_per_node, percent, spare, closed)
     if 100 * used >= percent * total or not gpus_per_node:
         return all_of_them

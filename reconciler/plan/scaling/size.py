@@ -69,7 +69,7 @@ def _wished(use: Use, wish: NodeProvisioner) -> tuple[int, SizeReason]:
     full_enough = _full_enough(use, wish)
     # A node may have GPUs in use without a workload pod (lent to a claim): that node is not empty.
     some = 1 if use.gpus_used else 0
-    kept = min(max(use.nodes_with_spare(wish.spare_nodes), some), use.nodes)
+    kept = min(max(use.nodes_with_spare(wish.kept_free_nodes), some), use.nodes)
     if kept > full_enough:
         return kept, SizeReason(percent, in_use, full_enough, kept)
     return full_enough, SizeReason(percent, in_use, full_enough)

@@ -9,6 +9,7 @@ from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import LONGEST_GRACE_SECONDS, Pod, is_stuck
 from reconciler.model.instant import Instant, moment, timestamp
 from reconciler.model.quantity import Duration
+from reconciler.plan.drain.codes.blockers import ANNOTATION_BLOCKERS
 from reconciler.protocol.preconditions import Object
 from reconciler.simulate.invariants.invariant import (
     LONG_AGO,
@@ -297,8 +298,6 @@ def _why_protected(pod: Object) -> str:
     if is_finished(pod) or not node_of(pod) or names.COMPONENT in labels_of(pod):
         return ""
     annotations = annotations_of(pod)
-    if annotations.get(names.DO_NOT_DISRUPT) == "true":
-        return f"it has {names.DO_NOT_DISRUPT}"
-    if (said := annotations.get(names.SAFE_TO_EVICT)) in {"false", "on-completion"}:
-        return f"it has {names.SAFE_TO_EVICT}={said}"
-    return ""
+    protecting = ((names.DO_NOT_DISRUPT, "true"), *((each.key, each.value) for each in ANNOTATION_BLOCKERS))
+    found = next((f"{key}={value}" for key, value in protecting if annotations.get(key) == value), "")
+    return f"the pod has {found}" if found else ""
