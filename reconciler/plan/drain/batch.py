@@ -22,7 +22,7 @@ from reconciler.model.plan.drain_memory import Batch, InVain, Load
 from reconciler.model.policy.guards import ChangeGuard
 from reconciler.plan.drain import marks
 from reconciler.plan.drain.backoff import is_too_few, load_of, rests_until
-from reconciler.plan.drain.candidates import EligibilityContext, cluster_at_minimum, completing
+from reconciler.plan.drain.candidates import EligibilityContext, cluster_at_minimum
 from reconciler.plan.drain.codes.candidacy import (
     AwaitsBatch,
     AwaitsOthersOfGang,
@@ -179,7 +179,7 @@ class BatchSelection:
 
     def await_completion(self, crew: GangNodes) -> None:
         """Hold a group until pods on its nodes that may not be evicted have completed."""
-        held = {each.name: self._completes_first(each) for each in crew.nodes if completing(self._context, each.name)}
+        held = {each.name: self._completes_first(each) for each in crew.nodes if each.name in self._context.completing}
         first = next(iter(held))
         self.found |= held
         for each in crew.nodes:
@@ -187,7 +187,7 @@ class BatchSelection:
                 self.found[each.name] = self._awaits(each, first, held[first])
 
     def _completes_first(self, drain_node: DrainNode) -> Decision:
-        pods = completing(self._context, drain_node.name)
+        pods = self._context.completing[drain_node.name]
         facts = DrainWaitsForCompletion(node=drain_node.name, pods=len(pods), pod=pod_ref(pods[0]))
         return self._context.act(drain_node, Hold(), drain_node.reason(facts))
 
@@ -312,7 +312,7 @@ def begin(eligibility: EligibilityContext, rehomed: Rehomed, members: Members, i
     due: list[GangNodes] = []
     for crew in _crews(eligibility.context, rehomed):
         is_ready = all(is_due(eligibility.context, each) for each in crew.nodes)
-        waits = any(completing(eligibility.context, each.name) for each in crew.nodes)
+        waits = any(each.name in eligibility.context.completing for each in crew.nodes)
         (held if is_ready and waits else due if is_ready else late).append(crew)
     beginning = BatchSelection(eligibility, rehomed, (each for crew in due for each in crew.nodes))
     for crew in late:

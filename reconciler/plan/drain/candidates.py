@@ -1,6 +1,6 @@
 """Rules that exclude nodes from drains: an ordered table, the first matching rule is the reason."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 import msgspec
@@ -10,13 +10,13 @@ from reconciler.fleet.snapshot.row_indexes import PerRow
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.pod import Pod, leaves_by, stuck_at
+from reconciler.model.cluster.pod import leaves_by, stuck_at
 from reconciler.model.instant import Instant, later, moment
 from reconciler.model.plan.decision import Reason, Ref, node_ref, pod_ref
 from reconciler.model.plan.drain_memory import InVain, Load
 from reconciler.plan import sums
 from reconciler.plan.drain.backoff import in_vain, no_better, rests, setback_until
-from reconciler.plan.drain.blockers import is_karpenters, stays, why_lost
+from reconciler.plan.drain.blockers import is_karpenters, why_lost
 from reconciler.plan.drain.codes.blockers import (
     BeingDrained,
     ClusterAtMinimum,
@@ -122,7 +122,6 @@ class Look(msgspec.Struct, frozen=True, eq=False):
     node: Node
     rules: frozenset[ExclusionRule]  # rules that could apply
     usage: Usage
-    completing: tuple[Pod, ...]  # pods whose completion the node waits for
 
 
 class Looks(PerRow[Look]):
@@ -135,15 +134,7 @@ class Looks(PerRow[Look]):
     def find(self, row: int) -> Look:
         node, there = self.fleet.rows.node(row), self.fleet.observed_on[row]
         rules = frozenset([rule for rule in RULES if rule.concerns(node, there.counts)])
-        completes = any(each.pod.runs_to_completion for each in there.counts)
-        completing = tuple([pod for pod in there.pods if pod.runs_to_completion and stays(pod)]) if completes else ()
-        return Look(node, self._alike.setdefault(rules, rules), usage_of(self.fleet, row), completing)
-
-
-def completing(context: DrainContext, name: str) -> Sequence[Pod]:
-    """Pods whose completion a node waits for, by namespace and name."""
-    row = context.fleet.snapshot.rows.row_of[name]
-    return context.fleet.snapshot.part(Looks).of(row).completing
+        return Look(node, self._alike.setdefault(rules, rules), usage_of(self.fleet, row))
 
 
 def _of_others(_: EligibilityContext, drain_node: DrainNode) -> Reason | None:

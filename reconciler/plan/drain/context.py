@@ -9,6 +9,7 @@ import msgspec
 from reconciler.fleet.occupancy import NodeFacts
 from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.questions import why_it_stays
+from reconciler.fleet.snapshot.row_indexes import PerRow
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.node import Node
@@ -31,7 +32,6 @@ from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import as_imagined, by_node, observes
 from reconciler.plan.nodes.eviction import PodBudgets
 from reconciler.plan.nodes.ownership import drain_policies, provisioners, untouchable
-from reconciler.plan.sums import is_empty
 
 # --- Cache of the DrainNodes of each pool, reused while the nodes of the pool are unchanged.
 
@@ -144,6 +144,19 @@ class ControllersSeen:
         return self._controllers
 
 
+# --- Cache of the pods that a node waits for, valid while the node has the same pods.
+
+
+class Completing(PerRow[tuple[Pod, ...]]):
+    """Pods that run to completion, by row; each by namespace and name."""
+
+    def find(self, row: int) -> tuple[Pod, ...]:
+        there = self.fleet.observed_on[row]
+        if not any(each.pod.runs_to_completion for each in there.counts):
+            return ()
+        return tuple([pod for pod in there.pods if pod.runs_to_completion and pod.counts and not pod.metadata.leaving])
+
+
 PATIENCE_MS = 120_000  # added to the longest grace period: how long a drain may make no progress
 
 
@@ -250,6 +263,14 @@ class DrainContext:
                     yield from looked_at.again(pool, nodes, policy, partial(_all_looked_at, nodes, policy))
 
     @cached_property
+    def completing(self) -> Mapping[str, tuple[Pod, ...]]:
+        """By name, nodes that wait for pods to complete, and these pods by namespace and name."""
+        snapshot = self.fleet.snapshot
+        rows = [snapshot.rows.row_of[each.name] for each in self.drain_nodes]
+        pods_by_row = zip(self.drain_nodes, snapshot.part(Completing).all(rows), strict=True)
+        return {drain_node.name: pods for drain_node, pods in pods_by_row if pods}
+
+    @cached_property
     def by_name(self) -> Mapping[str, DrainNode]:
         return {each.name: each for each in self.drain_nodes}
 
@@ -265,9 +286,13 @@ class DrainContext:
         """Pools whose decisions are reported and not carried out."""
         return frozenset(pool for pool in self.policy_of if observes(self.inputs, pool))
 
+    @cached_property
+    def _empty(self) -> frozenset[str]:
+        return frozenset([facts.name for pool in self.policy_of for facts in self.fleet.pool(pool).empty])
+
     def is_empty(self, drain_node: DrainNode) -> bool:
         """Whether the node has no workload pod and no lent GPU."""
-        return is_empty(self.fleet, drain_node.node)
+        return drain_node.name in self._empty
 
     def is_report_only(self, drain_node: DrainNode) -> bool:
         """Whether decisions about the node are reported only, because its pool is observed."""

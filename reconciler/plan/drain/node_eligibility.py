@@ -21,7 +21,7 @@ from reconciler.fleet.snapshot.rejections import Rejections
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Reason
 from reconciler.plan.containment import planning_for
-from reconciler.plan.drain.candidates import EligibilityContext, completing
+from reconciler.plan.drain.candidates import EligibilityContext
 from reconciler.plan.drain.codes.words import Aside, AsideCause, NodesWithoutRoom
 from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.likeness import Likeness, Likenesses
@@ -65,7 +65,7 @@ def _in_order(eligibility: EligibilityContext, drain_nodes: Sequence[DrainNode])
     # Report-only nodes come last, so that they take no room from real drains.
     turns: dict[tuple[bool, bool], list[DrainNode]] = {}
     for each in order:
-        turn = eligibility.context.is_report_only(each), bool(completing(eligibility.context, each.name))
+        turn = eligibility.context.is_report_only(each), each.name in eligibility.context.completing
         turns.setdefault(turn, []).append(each)
     for _, some in sorted(turns.items()):
         yield from _from(some, eligibility.context.memory.begin_at)

@@ -24,7 +24,7 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import FailedPlacement
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.blockers import blocker
-from reconciler.plan.drain.candidates import EligibilityContext, completing
+from reconciler.plan.drain.candidates import EligibilityContext
 from reconciler.plan.drain.codes.blockers import (
     GangWithoutPlace,
     IsDestination,
@@ -102,7 +102,7 @@ def _lost(context: DrainContext, trial: Trial) -> list[DrainNode]:
     """
     hints, refused = context.inputs.hints, trial.rehomed.refused
     timed = (each for each in trial.order if each.name in refused and each.candidate_since is not None)
-    timed = (each for each in timed if not completing(context, each.name))
+    timed = (each for each in timed if each.name not in context.completing)
     unaided = (each for each in timed if each.name not in hints.destinations and each.name not in hints.tried)
     return [each for each in unaided if type(refused[each.name].facts) in _BY_WAY]
 

@@ -10,7 +10,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Decision, Facts, Hold, Reason, node_ref, pod_ref
 from reconciler.plan.drain import marks
-from reconciler.plan.drain.candidates import EligibilityContext, completing
+from reconciler.plan.drain.candidates import EligibilityContext
 from reconciler.plan.drain.codes.blockers import KEEPS_TIMER
 from reconciler.plan.drain.codes.candidacy import (
     CompletingDrainCandidate,
@@ -62,7 +62,7 @@ def delay_ms(drain_node: DrainNode) -> int:
 
 def candidacy(context: DrainContext, drain_node: DrainNode, destinations: tuple[str, ...]) -> Reason:
     """Reason why the node is a candidate."""
-    is_empty, pods = context.is_empty(drain_node), completing(context, drain_node.name)
+    is_empty, pods = context.is_empty(drain_node), context.completing.get(drain_node.name, ())
     by = (drain_node.policy, drain_node.is_ready, is_empty, destinations, pods)
     return context.said.again(drain_node.name, "goes", by, lambda: _candidacy(drain_node, is_empty, destinations, pods))
 
