@@ -168,13 +168,9 @@ class DrainNode(msgspec.Struct, frozen=True, gc=False):
     is_ready: bool
     node: Node
     policy: Declared[DrainPolicy]
-    candidate: DrainTaint | None = None
-    draining: DrainTaint | None = None
-
-    @property
-    def candidate_since(self) -> Instant | None:
-        """Start of the candidate timer, if the taint is readable."""
-        return self.candidate.since if self.candidate is not None else None
+    candidate: DrainTaint | None
+    draining: DrainTaint | None
+    candidate_since: Instant | None  # start of the candidate timer, if the taint is readable
 
     @property
     def longest_grace_seconds(self) -> int:
@@ -360,5 +356,6 @@ def _all_looked_at(nodes: Sequence[NodeFacts], policy: Declared[DrainPolicy]) ->
 def _looked_at(facts: NodeFacts, policy: Declared[DrainPolicy], node: Node) -> DrainNode:
     """`node`: with the taints that the node would have."""
     is_plain = node is facts.node and not facts.is_drained
-    marks = (None, None) if is_plain else (candidate_mark(node), draining_mark(node))
-    return DrainNode(facts.name, facts.pool, facts.is_ready, node, policy, *marks)
+    candidate, draining = (None, None) if is_plain else (candidate_mark(node), draining_mark(node))
+    since = candidate.since if candidate is not None else None
+    return DrainNode(facts.name, facts.pool, facts.is_ready, node, policy, candidate, draining, since)

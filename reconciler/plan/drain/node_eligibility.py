@@ -38,8 +38,9 @@ def eligible(eligibility: EligibilityContext) -> CandidateOrder:
     """Nodes to try. Changes nothing."""
     order: list[DrainNode] = []
     refused: dict[str, Reason] = {}
-    for drain_node in eligibility.context.drain_nodes:
-        with planning_for(drain_node.pool):
+    with planning_for() as planning:
+        for drain_node in eligibility.context.drain_nodes:
+            planning.pool = drain_node.pool
             for rule in eligibility.rules(drain_node):
                 if (reason := rule.why_not(eligibility, drain_node)) is not None:
                     refused[drain_node.name] = reason

@@ -50,7 +50,7 @@ from reconciler.plan.drain.codes.words import NodesWithoutRoom
 from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.drain.gang_placement import Crewing, GangNodes, GangPlacement, Members, crews_of, part
 from reconciler.plan.drain.node_eligibility import ExcludedNodes
-from reconciler.plan.drain.pods_to_move import Hinting, Moving, Movings, Places, first_blocker, take
+from reconciler.plan.drain.pods_to_move import Hinting, Moving, Movings, Places, allowed_by_budgets, depends_on_budgets, first_blocker, take
 from reconciler.plan.likeness import Likenesses
 from reconciler.plan.nodes.eviction import Remaining
 from reconciler.plan.recent_evictions import owner_of, recent, unreplaced
@@ -92,6 +92,7 @@ class Rehoming:
         self._movings = self._snapshot.part(Movings)
         self._remaining = Remaining(context.budgets)
         self._takers: set[int] = set()  # rows that took pods
+        self._on_budgets: dict[int, bool] = {}  # by row, whether only budgets decide about the pods
         self._order: Sequence[DrainNode] = ()  # nodes to try
         self._ruled_out: dict[PodClass, NodesWithoutRoom] = {}
         self._allowed = self._stays = self._tried = self._empty = self._preferred = np.zeros_like(
@@ -202,24 +203,25 @@ class Rehoming:
         crews, crewing = crews_of(self._members, order), Crewing(self._context, self._members, self._remaining)
         self._refuse_blocked(each for each in order if each.name not in crews)
         tried = 0
-        for at, drain_node in enumerate(order):
-            if drain_node.name in self.told.together or drain_node.name in self.told.refused:
-                continue  # decided with its group
-            emptying.meter.budget = self._way.budget if tried >= LEAST_TRIED else None
-            crew = crews.get(drain_node.name)
-            with planning_for(drain_node.pool):
+        with planning_for() as planning:
+            for at, drain_node in enumerate(order):
+                if drain_node.name in self.told.together or drain_node.name in self.told.refused:
+                    continue  # decided already: with its group, or because of a pod that stays
+                emptying.meter.budget = self._way.budget if tried >= LEAST_TRIED else None
+                crew, planning.pool = crews.get(drain_node.name), drain_node.pool
                 was_looked_at = self._try_crew(crew, crewing, emptying) if crew else self._try_one(drain_node, emptying)
-            self.told.steps = emptying.meter.steps
-            if emptying.meter.spent:
-                self.told.left_out = self._undecided(order[at:])
-                return
-            tried += was_looked_at
+                if emptying.meter.spent:
+                    self.told.left_out = self._undecided(order[at:])
+                    break
+                tried += was_looked_at
+        self.told.steps = emptying.meter.steps
 
     def _refuse_blocked(self, order: Iterable[DrainNode]) -> None:
         """Refuse nodes with a pod that stays in any case. These nodes may take pods from the first tried node on."""
-        for drain_node in order:
-            row = self._snapshot.rows.row_of[drain_node.name]
-            with planning_for(drain_node.pool):
+        row_of = self._snapshot.rows.row_of
+        with planning_for() as planning:
+            for drain_node in order:
+                row, planning.pool = row_of[drain_node.name], drain_node.pool
                 if reason := self._blocker(drain_node, row, self._movings.of(row)):
                     self._refuse(drain_node, reason)
 
@@ -253,8 +255,9 @@ class Rehoming:
             self.told.refused[drain_node.name] = self._no_place(drain_node, row, moved)
         else:
             take(self._remaining, moving)
-            self._takers.update([each.to for each in moved])
-            self._prefer([each.to for each in moved])
+            took = [each.to for each in moved]
+            self._takers.update(took)
+            self._prefer(took)
             self.told.together[drain_node.name] = self._hints.moved(drain_node.name, moved)
         return not moving.is_empty
 
@@ -335,6 +338,10 @@ class Rehoming:
                 drain_node.policy,
                 lambda: drain_node.reason(IsDestination(node=drain_node.name)),
             )
+        if row not in self._on_budgets:
+            self._on_budgets[row] = depends_on_budgets(self._context, moving)
+        if self._on_budgets[row] and allowed_by_budgets(self._remaining, moving):
+            return None
         return first_blocker(self._context, self._remaining, drain_node, moving)
 
     def _no_place(self, drain_node: DrainNode, row: int, stuck: PodClass) -> Reason:

@@ -65,11 +65,22 @@ class Movings(PerRow[Moving]):
 
 def first_blocker(context: DrainContext, remaining: Remaining, drain_node: DrainNode, moving: Moving) -> Reason | None:
     """The first blocker of the node's pods; None if all pods may be evicted now."""
-    is_clear = moving.is_plain and moving.healthy is not None and remaining.allow(moving.healthy)
-    is_clear = is_clear and not any(context.controllers.is_gone(*each) for each in moving.controllers)
-    if is_clear and not any(map(context.why_such_stay, moving.unsure)):
+    if allowed_by_budgets(remaining, moving) and depends_on_budgets(context, moving):
         return None
     return next((reason for pod in moving.pods if (reason := blocker(context, remaining, drain_node, pod))), None)
+
+
+def allowed_by_budgets(remaining: Remaining, moving: Moving) -> bool:
+    """Whether all pods of the node are healthy, and their budgets allow the eviction of each."""
+    return moving.healthy is not None and remaining.allow(moving.healthy)
+
+
+def depends_on_budgets(context: DrainContext, moving: Moving) -> bool:
+    """Whether budgets alone decide whether the node's pods may be evicted. The result holds for the whole plan."""
+    if not moving.is_plain or moving.healthy is None or any(map(context.why_such_stay, moving.unsure)):
+        return False
+    is_gone = context.controllers.is_gone
+    return not any([is_gone(*each) for each in moving.controllers])
 
 
 def take(remaining: Remaining, moving: Moving) -> None:
