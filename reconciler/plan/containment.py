@@ -55,8 +55,8 @@ class PlanningFailed(Exception):
 
 
 class planning_for:  # noqa: N801 - read as a statement: with planning_for(pool)
-    """Context manager that records the pool in an exception. Where several are nested, the innermost pool counts. A loop
-    over nodes of several pools sets `pool` for each node.
+    """Context manager that records the pool in an exception. Where several are nested, the innermost pool counts. A
+    loop over nodes of several pools sets `pool` for each node.
     """
 
     __slots__ = ("pool",)

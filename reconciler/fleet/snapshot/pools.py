@@ -92,6 +92,7 @@ class PoolTotals:
     def __init__(self) -> None:
         self.unready = 0
         self.busy = 0  # nodes with a workload pod
+        self.pods = 0  # workload pods
         self.gpus_used = 0
         self.gpus_total = 0
         self.sorts: Counter[int] = Counter()  # nodes by their number of GPUs
@@ -149,6 +150,7 @@ class PoolTotals:
         facts = usage.facts
         self.unready += sign * (not facts.is_ready)
         self.busy += sign * (usage.counting > 0)
+        self.pods += sign * usage.counting
         self.gpus_used += sign * usage.gpus_used
         self.gpus_total += sign * facts.gpus
         self.sorts[facts.gpus] += sign

@@ -49,9 +49,6 @@ class EligibilityContext:
         self.context = context
         self.setbacks = {(each.node, each.uid): each for each in context.memory.setbacks}
         self.wakes: list[Instant] = []  # when nodes will have settled
-        self._looks = context.fleet.snapshot.part(Looks)
-        self._looked: dict[str, Look] = {}
-        self._row_of = context.fleet.snapshot.rows.row_of
         self._rules: dict[tuple[str, frozenset[ExclusionRule]], tuple[ExclusionRule, ...]] = {}
 
     @cached_property
@@ -82,18 +79,16 @@ class EligibilityContext:
         found = ((pool, no_better(self.context, each)) for pool, each in self.in_vain.items())
         return {pool: load for pool, load in found if load is not None}
 
-    def usage(self, drain_node: DrainNode) -> Usage:
-        return self._look(drain_node).usage
+    @cached_property
+    def _looks(self) -> "Mapping[str, Look]":
+        return self.context.per_node(Looks)
 
-    def _look(self, drain_node: DrainNode) -> "Look":
-        look = self._looked.get(drain_node.name)
-        if look is None:
-            look = self._looked[drain_node.name] = self._looks.of(self._row_of[drain_node.name])
-        return look
+    def usage(self, drain_node: DrainNode) -> Usage:
+        return self._looks[drain_node.name].usage
 
     def rules(self, drain_node: DrainNode) -> "tuple[ExclusionRule, ...]":
         """Rules that could apply to the node."""
-        look = self._look(drain_node)
+        look = self._looks[drain_node.name]
         # A node with imagined taints differs from the node in the cache, so all rules are checked.
         rules = look.rules if look.node is drain_node.node else _ALL
         exclusion_rules = self._rules.get((drain_node.pool, rules))

@@ -1,7 +1,8 @@
 """Lookups for the drains of one plan, and caches that live from plan to plan."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,7 +30,7 @@ from reconciler.plan.draft import Draft, leaves_after
 from reconciler.plan.drain.marks import DrainTaint, candidate_mark, draining_mark
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.guards.observing import as_imagined, by_node, observes
+from reconciler.plan.guards.observing import ByNode, as_imagined, by_node, observes
 from reconciler.plan.nodes.eviction import PodBudgets
 from reconciler.plan.nodes.ownership import drain_policies, provisioners, untouchable
 
@@ -115,18 +116,15 @@ class Controllers:
     def __init__(self, observed: Observed) -> None:
         # A controller that is being deleted creates no pods.
         there = [each for each in observed.workloads if not each.metadata.deletion_timestamp]
-        self._uids = frozenset([each.metadata.uid for each in there])
+        self.uids = frozenset([each.metadata.uid for each in there if each.metadata.uid])
         self._names = frozenset([(each.kind, each.metadata.namespace, each.metadata.name) for each in there])
         self._unread = frozenset([each.kind for each in observed.unread])
 
     def is_gone(self, namespace: str, owner: OwnerReference) -> bool:
         """Whether the owner is of a watched kind and does not exist."""
-        resource = _RESOURCE_OF.get((owner.api_version, owner.kind))
-        if resource is None or resource in self._unread:
-            return False
-        if owner.uid:
-            return owner.uid not in self._uids
-        return (owner.kind, namespace, owner.name) not in self._names
+        is_there = owner.uid in self.uids if owner.uid else (owner.kind, namespace, owner.name) in self._names
+        resource = None if is_there else _RESOURCE_OF.get((owner.api_version, owner.kind))
+        return resource is not None and resource not in self._unread
 
 
 class ControllersSeen:
@@ -202,6 +200,7 @@ class DrainContext:
         self.provisioner_of = provisioners(inputs)
         self.wakes: list[Instant] = []  # when a blocker of a pod ends, even if nothing changes in the cluster
         self._staying: dict[PodClass, Obstacle | None] = {}
+        self.on_budgets: dict[object, bool] = {}  # by Moving: whether budgets alone decide about its pods
 
     @property
     def memory(self) -> DrainMemory:
@@ -244,27 +243,38 @@ class DrainContext:
     @cached_property
     def drain_nodes(self) -> list[DrainNode]:
         """Nodes of pools with a DrainPolicy, without nodes that are being deleted, by name."""
-        return sorted(self._list_drain_nodes(), key=lambda each: each.name)
+        nodes = [each for pool, policy in self.policy_of.items() for each in self._list_drain_nodes(pool, policy)]
+        return sorted(nodes, key=attrgetter("name"))
 
-    def _list_drain_nodes(self) -> Iterator[DrainNode]:
-        imagined, looked_at = by_node(self.inputs), self.fleet.snapshot.part(LookedAt)
-        for pool, policy in self.policy_of.items():
+    def _list_drain_nodes(self, pool: str, policy: Declared[DrainPolicy]) -> list[DrainNode]:
+        looked_at = self.fleet.snapshot.part(LookedAt)
+        with planning_for(pool):
+            nodes = self.fleet.pool(pool).nodes
+            if not self._imagined or pool not in self.report_only_pools:
+                return looked_at.again(pool, nodes, policy, partial(_all_looked_at, nodes, policy))
+            return [_looked_at(facts, policy, self._as_imagined(facts.node)) for facts in nodes]
+
+    @cached_property
+    def _imagined(self) -> ByNode:
+        return by_node(self.inputs)
+
+    def _as_imagined(self, node: Node) -> Node:
+        taints = self._imagined.get((node.name, node.metadata.uid))
+        return as_imagined(node, taints) if taints else node
+
+    def per_node(self, cache: type[PerRow[T]]) -> Mapping[str, T]:
+        """The cached value of each node, by name."""
+        row_of, values, by_name = self.fleet.snapshot.rows.row_of, self.fleet.snapshot.part(cache), dict[str, T]()
+        for pool in self.policy_of:
             with planning_for(pool):
-                nodes = self.fleet.pool(pool).nodes
-                if imagined and pool in self._report_only_pools:
-                    for facts in nodes:
-                        taints = imagined.get((facts.name, facts.node.metadata.uid))
-                        yield _looked_at(facts, policy, as_imagined(facts.node, taints) if taints else facts.node)
-                else:
-                    yield from looked_at.again(pool, nodes, policy, partial(_all_looked_at, nodes, policy))
+                names = [each.name for each in self.fleet.pool(pool).nodes]
+                by_name.update(zip(names, values.all([row_of[name] for name in names]), strict=True))
+        return by_name
 
     @cached_property
     def completing(self) -> Mapping[str, tuple[Pod, ...]]:
         """By name, nodes that wait for pods to complete, and these pods by namespace and name."""
-        snapshot = self.fleet.snapshot
-        rows = [snapshot.rows.row_of[each.name] for each in self.drain_nodes]
-        pods_by_row = zip(self.drain_nodes, snapshot.part(Completing).all(rows), strict=True)
-        return {drain_node.name: pods for drain_node, pods in pods_by_row if pods}
+        return {name: pods for name, pods in self.per_node(Completing).items() if pods}
 
     @cached_property
     def by_name(self) -> Mapping[str, DrainNode]:
@@ -278,7 +288,7 @@ class DrainContext:
         return {each.name: each for each in self.drain_nodes if each.draining is not None and not self.is_others(each)}
 
     @cached_property
-    def _report_only_pools(self) -> frozenset[str]:
+    def report_only_pools(self) -> frozenset[str]:
         """Pools whose decisions are reported and not carried out."""
         return frozenset(pool for pool in self.policy_of if observes(self.inputs, pool))
 
@@ -292,7 +302,7 @@ class DrainContext:
 
     def is_report_only(self, drain_node: DrainNode) -> bool:
         """Whether decisions about the node are reported only, because its pool is observed."""
-        return drain_node.pool in self._report_only_pools
+        return drain_node.pool in self.report_only_pools
 
     def is_others(self, drain_node: DrainNode) -> bool:
         """Whether reconciler may not write to the node: another controller or a person handles the node, or the pool is

@@ -111,9 +111,8 @@ class Slots:
         self._most_drained = max((each.spec.max_drain_parallelism for each in context.policies), default=0)
         self._most_leaving = max((each.spec.max_scale_down_parallelism for each in context.policies), default=0)
         drained, counting = context.draining, context.fleet.occupancy.counting
-        leaving = set(_leaving_now(context)) | {
-            each.name for each in context.drain_nodes if _is_taken_now(context, each)
-        }
+        taken = context.drain_nodes if context.draft.has_claims else ()
+        leaving = {*_leaving_now(context), *(each.name for each in taken if _is_taken_now(context, each))}
         for name, policy in _policies_of(context, leaving | drained.keys()):
             self.leaving[policy] += 1
             self.draining[policy] += name in drained and counting[name] > 0

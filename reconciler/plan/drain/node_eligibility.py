@@ -10,6 +10,7 @@ Nodes that wait for a pod to complete come after all other nodes: until then the
 nodes that could drain now.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
@@ -64,10 +65,9 @@ def _in_order(eligibility: EligibilityContext, drain_nodes: Sequence[DrainNode])
             others.append((each.is_ready, percent, saved, likeness, lost, each.name, each))
     order = [each[-1] for each in sorted(before)] + [each[-1] for each in sorted(others)]
     # Report-only nodes come last, so that they take no room from real drains.
-    turns: dict[tuple[bool, bool], list[DrainNode]] = {}
+    turns, context = defaultdict[tuple[bool, bool], list[DrainNode]](list), eligibility.context
     for each in order:
-        turn = eligibility.context.is_report_only(each), each.name in eligibility.context.completing
-        turns.setdefault(turn, []).append(each)
+        turns[each.pool in context.report_only_pools, each.name in context.completing].append(each)
     for _, some in sorted(turns.items()):
         yield from _from(some, eligibility.context.memory.begin_at)
 

@@ -50,7 +50,7 @@ from reconciler.plan.drain.codes.words import NodesWithoutRoom
 from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.drain.gang_placement import Crewing, GangNodes, GangPlacement, Members, crews_of, part
 from reconciler.plan.drain.node_eligibility import ExcludedNodes
-from reconciler.plan.drain.pods_to_move import Hinting, Moving, Movings, Places, allowed_by_budgets, depends_on_budgets, first_blocker, take
+from reconciler.plan.drain.pods_to_move import Hinting, Moving, Movings, Places, first_blocker, take
 from reconciler.plan.likeness import Likenesses
 from reconciler.plan.nodes.eviction import Remaining
 from reconciler.plan.recent_evictions import owner_of, recent, unreplaced
@@ -89,10 +89,8 @@ class Rehoming:
         self._context, self._members, self._way = context, members, way
         self._snapshot = context.fleet.snapshot
         self._hints = Hinting(self._snapshot, context.inputs.hints.destinations)
-        self._movings = self._snapshot.part(Movings)
         self._remaining = Remaining(context.budgets)
         self._takers: set[int] = set()  # rows that took pods
-        self._on_budgets: dict[int, bool] = {}  # by row, whether only budgets decide about the pods
         self._order: Sequence[DrainNode] = ()  # nodes to try
         self._ruled_out: dict[PodClass, NodesWithoutRoom] = {}
         self._allowed = self._stays = self._tried = self._empty = self._preferred = np.zeros_like(
@@ -132,13 +130,13 @@ class Rehoming:
         return [pod for pod in pods if pod.node in rows.row_of and rows.alive[rows.row_of[pod.node]]]
 
     def _staying(self, order: Sequence[DrainNode]) -> Mask:
-        rows, counting = self._snapshot.rows, self._context.fleet.occupancy.counting
+        rows, busy = self._snapshot.rows, self._context.fleet.occupancy.counting.keys()
         mask = rows.alive.copy()
         for facts in (*self._context.fleet.nodes_unsettled, *self._context.fleet.nodes_unfit):
             mask[rows.row_of[facts.name]] = False
         mask[[rows.row_of[name] for name in self._context.draft.taken_away if name in rows.row_of]] = False
         self._empty = np.zeros_like(mask)
-        self._empty[[row for name, row in rows.row_of.items() if not counting[name]]] = True
+        self._empty[[rows.row_of[name] for name in rows.row_of.keys() - busy]] = True
         self._tried = np.zeros_like(mask)
         timed = (each for each in order if each.candidate is not None and not self._context.is_report_only(each))
         self._tried[[rows.row_of[each.name] for each in timed]] = True
@@ -218,12 +216,15 @@ class Rehoming:
 
     def _refuse_blocked(self, order: Iterable[DrainNode]) -> None:
         """Refuse nodes with a pod that stays in any case. These nodes may take pods from the first tried node on."""
-        row_of = self._snapshot.rows.row_of
         with planning_for() as planning:
             for drain_node in order:
-                row, planning.pool = row_of[drain_node.name], drain_node.pool
-                if reason := self._blocker(drain_node, row, self._movings.of(row)):
+                planning.pool = drain_node.pool
+                if reason := self._blocker(drain_node, self._movings[drain_node.name]):
                     self._refuse(drain_node, reason)
+
+    @cached_property
+    def _movings(self) -> Mapping[str, Moving]:
+        return self._context.per_node(Movings)
 
     def _prefer(self, rows: Iterable[int]) -> None:
         """Prefer nodes that took pods: they stay, so further pods go there before nodes that could drain."""
@@ -242,9 +243,8 @@ class Rehoming:
 
     def _try_one(self, drain_node: DrainNode, emptying: ScaleDownSimulation) -> bool:
         """Try one node. Returns whether destinations were searched."""
-        row = self._snapshot.rows.row_of[drain_node.name]
-        moving = self._movings.of(row)
-        if reason := self._blocker(drain_node, row, moving):
+        row, moving = self._snapshot.rows.row_of[drain_node.name], self._movings[drain_node.name]
+        if reason := self._blocker(drain_node, moving):
             self._refuse(drain_node, reason)
             return False
         moved = emptying.one(row, self._hints.before(drain_node.name))
@@ -329,8 +329,8 @@ class Rehoming:
             self.told.together[each.name] = tuple(sorted(set(there)))
             self.told.crews[each.name] = crew
 
-    def _blocker(self, drain_node: DrainNode, row: int, moving: Moving) -> Reason | None:
-        if row in self._takers:
+    def _blocker(self, drain_node: DrainNode, moving: Moving) -> Reason | None:
+        if self._snapshot.rows.row_of[drain_node.name] in self._takers:
             said = self._context.said.again
             return said(
                 drain_node.name,
@@ -338,10 +338,6 @@ class Rehoming:
                 drain_node.policy,
                 lambda: drain_node.reason(IsDestination(node=drain_node.name)),
             )
-        if row not in self._on_budgets:
-            self._on_budgets[row] = depends_on_budgets(self._context, moving)
-        if self._on_budgets[row] and allowed_by_budgets(self._remaining, moving):
-            return None
         return first_blocker(self._context, self._remaining, drain_node, moving)
 
     def _no_place(self, drain_node: DrainNode, row: int, stuck: PodClass) -> Reason:

@@ -217,7 +217,7 @@ class _Asking(Rehoming):
         context, drain_node, gangs = self._context, self._asked_about, self._members
         reasons: list[Reason] = []
         blockers: set[tuple[str, str]] = set()
-        for pod in self._movings.of(self._snapshot.rows.row_of[drain_node.name]).pods:
+        for pod in self._movings[drain_node.name].pods:
             gang = context.draft.gangs.of(pod)
             if gang is None or gang in gangs.on_their_way:
                 reasons += filter(None, [blocker(context, self._remaining, drain_node, pod)])
@@ -234,7 +234,7 @@ class _Asking(Rehoming):
         row, of = snapshot.rows.row_of[drain_node.name], snapshot.classes.of
         if row in self._takers:
             return
-        pods = self._movings.of(row).pods
+        pods = self._movings[drain_node.name].pods
         with snapshot.fork():
             snapshot.vacate(row)
             hints = self._hints.of(pods, drain_node.name)

@@ -7,7 +7,7 @@ that of `blocker` for each pod, at a fraction of the cost.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain, repeat, starmap
 
 import msgspec
 
@@ -33,6 +33,7 @@ class Moving(msgspec.Struct, frozen=True, eq=False):
     healthy: Weights | None  # healthy pods by labels, for budgets; None if a pod is unhealthy: each pod is checked
     unsure: tuple[PodClass, ...]  # classes whose placement may be unknown
     controllers: tuple[tuple[str, OwnerReference], ...]  # with the namespace of their pods, without safe-to-evict pods
+    owner_uids: frozenset[str]  # of the controllers
 
     @property
     def pods(self) -> tuple[Pod, ...]:
@@ -52,7 +53,7 @@ class Movings(PerRow[Moving]):
             kins[profile.pod_class.label_class] += moving[profile]
         classes = dict.fromkeys([profile.pod_class for profile in moving])
         owned = (each.pod.metadata for each in moving if each.pod.metadata.annotations.safe_to_evict != "true")
-        controllers = ((each.namespace, owner) for each in owned if (owner := each.controller) is not None)
+        controllers = [(each.namespace, owner) for each in owned if (owner := each.controller) is not None]
         return Moving(
             there,
             is_empty=not moving,
@@ -60,27 +61,25 @@ class Movings(PerRow[Moving]):
             healthy=tuple(kins.items()) if all(each.is_ready for each in weighed) else None,
             unsure=tuple([each for each in classes if not each.is_plain or each.unmodelled]),
             controllers=tuple({(at, of.kind, of.uid, of.name): (at, of) for at, of in controllers}.values()),
+            owner_uids=frozenset([owner.uid for _, owner in controllers]),
         )
 
 
 def first_blocker(context: DrainContext, remaining: Remaining, drain_node: DrainNode, moving: Moving) -> Reason | None:
     """The first blocker of the node's pods; None if all pods may be evicted now."""
-    if allowed_by_budgets(remaining, moving) and depends_on_budgets(context, moving):
+    if moving not in context.on_budgets:
+        context.on_budgets[moving] = _depends_on_budgets(context, moving)
+    if context.on_budgets[moving] and moving.healthy is not None and remaining.allow(moving.healthy):
         return None
     return next((reason for pod in moving.pods if (reason := blocker(context, remaining, drain_node, pod))), None)
 
 
-def allowed_by_budgets(remaining: Remaining, moving: Moving) -> bool:
-    """Whether all pods of the node are healthy, and their budgets allow the eviction of each."""
-    return moving.healthy is not None and remaining.allow(moving.healthy)
-
-
-def depends_on_budgets(context: DrainContext, moving: Moving) -> bool:
+def _depends_on_budgets(context: DrainContext, moving: Moving) -> bool:
     """Whether budgets alone decide whether the node's pods may be evicted. The result holds for the whole plan."""
     if not moving.is_plain or moving.healthy is None or any(map(context.why_such_stay, moving.unsure)):
         return False
-    is_gone = context.controllers.is_gone
-    return not any([is_gone(*each) for each in moving.controllers])
+    controllers = context.controllers
+    return moving.owner_uids <= controllers.uids or not any(starmap(controllers.is_gone, moving.controllers))
 
 
 def take(remaining: Remaining, moving: Moving) -> None:

@@ -1,6 +1,6 @@
 """Candidate timers, the order in which candidates drain, and removal of orphaned taints."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
 
@@ -40,7 +40,7 @@ MOST = 200  # taints added in one plan; further nodes get theirs in the next pla
 def since(context: DrainContext, drain_node: DrainNode) -> Instant:
     """Start of the timer; now for a new candidate. Never in the future."""
     instant = drain_node.candidate_since
-    return context.now if instant is None else min(instant, context.now)
+    return context.now if instant is None or instant > context.now else instant
 
 
 def due_at(context: DrainContext, drain_node: DrainNode) -> Instant:
@@ -85,12 +85,14 @@ def _candidate(drain_node: DrainNode, is_empty: bool, destinations: tuple[str, .
     return code(node=name, destinations=destinations_of(destinations), delay_seconds=seconds)
 
 
-def put_on(context: DrainContext, together: Mapping[str, tuple[str, ...]]) -> Iterator[Decision]:
-    """Start timers of new candidates. Candidates beyond the limit of one plan are held until the next plan."""
+def put_on(context: DrainContext, together: Mapping[str, tuple[str, ...]], settling: Set[str]) -> Iterator[Decision]:
+    """Start timers of new candidates. Candidates beyond the limit of one plan are held until the next plan. `settling`:
+    nodes of the last batch, whose timers stay as they are.
+    """
     left = MOST
     for name, destinations in together.items():
         drain_node = context.by_name[name]
-        if context.is_taken(drain_node) or drain_node.candidate_since is not None:
+        if drain_node.candidate_since is not None or name in settling or context.is_taken(drain_node):
             continue
         if left:
             left -= 1
@@ -102,13 +104,15 @@ def put_on(context: DrainContext, together: Mapping[str, tuple[str, ...]]) -> It
             )
 
 
-def take_off(context: DrainContext, refused: Mapping[str, Reason]) -> Iterator[Decision]:
+def take_off(context: DrainContext, refused: Mapping[str, Reason], settling: Set[str]) -> Iterator[Decision]:
     """Stop timers of nodes that are no longer candidates. A draining node keeps its taint until the drain is
     cancelled.
     """
     for drain_node in context.drain_nodes:
         mark, reason = drain_node.candidate, refused.get(drain_node.name)
-        if mark is None or reason is None or drain_node.draining is not None or context.is_taken(drain_node):
+        if mark is None or reason is None or drain_node.name in settling:
+            continue
+        if drain_node.draining is not None or context.is_taken(drain_node):
             continue
         if untouchable(drain_node.node) is not None:
             continue
