@@ -17,7 +17,7 @@ import msgspec
 
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, later
-from reconciler.model.plan.decision import Decision, Facts, Hold, Reason, Ref, node_ref, pod_ref
+from reconciler.model.plan.decision import Decision, Facts, Hold, Reason, Ref, pod_ref
 from reconciler.model.plan.drain_memory import Batch, InVain, Load
 from reconciler.model.policy.guards import ChangeGuard
 from reconciler.plan.drain import marks
@@ -107,7 +107,7 @@ def _is_observed_by_now(context: DrainContext, at: Instant) -> bool:
 def _again(context: DrainContext, batch: Batch, missing: Sequence[DrainNode]) -> Iterator[Decision]:
     others = len(batch.nodes) - 1
     for each in missing:
-        if not context.is_claimed(node_ref(each.node)):
+        if not context.is_claimed(each.ref):
             reason = each.reason(BatchCompleted(node=each.name, others=others))
             yield context.act(each, marks.hard(batch.at, each.node), reason)
 
@@ -117,7 +117,7 @@ def _torn(context: DrainContext, batch: Batch, tainted: Sequence[DrainNode], nam
     decisions = tuple(
         context.act(each, each.draining.off, each.reason(BatchTorn(missing=missing, node=each.name)))
         for each in tainted
-        if each.draining is not None and not context.is_claimed(node_ref(each.node)) and not context.is_others(each)
+        if each.draining is not None and not context.is_claimed(each.ref) and not context.is_others(each)
     )
     ends = later(batch.torn_at, _READ_WITHIN_MS + 1) if batch.torn_at is not None else None
     return Settling(batch, names, decisions, wake_at=ends)

@@ -12,7 +12,7 @@ from reconciler.model import names
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import leaves_by, stuck_at
 from reconciler.model.instant import Instant, later, moment
-from reconciler.model.plan.decision import Reason, Ref, node_ref, pod_ref
+from reconciler.model.plan.decision import Reason, Ref, pod_ref
 from reconciler.model.plan.drain_memory import InVain, Load
 from reconciler.plan import sums
 from reconciler.plan.drain.backoff import in_vain, no_better, rests, setback_until
@@ -163,7 +163,7 @@ def _frozen(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason | 
 
 
 def _removed_by_another_planner(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason | None:
-    planner = eligibility.context.draft.claimed_by(node_ref(drain_node.node))
+    planner = eligibility.context.draft.claimed_by(drain_node.ref)
     # A Label on a candidate does not exclude the candidate.
     if not planner or drain_node.candidate is not None:
         return None

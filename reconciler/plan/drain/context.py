@@ -166,6 +166,7 @@ class DrainNode(msgspec.Struct, frozen=True, gc=False):
     is_ready: bool
     node: Node
     policy: Declared[DrainPolicy]
+    ref: Ref
     candidate: DrainTaint | None
     draining: DrainTaint | None
     candidate_since: Instant | None  # start of the candidate timer, if the taint is readable
@@ -326,17 +327,17 @@ class DrainContext:
 
     def is_taken(self, drain_node: DrainNode) -> bool:
         """Whether another planner acts on the node in this plan."""
-        return self.draft.has_claims and self.is_claimed(node_ref(drain_node.node))
+        return self.draft.has_claims and self.is_claimed(drain_node.ref)
 
     def leaves_after_plan(self, drain_node: DrainNode) -> bool:
         """Whether the node is being removed once the actions of earlier planners are carried out. Report-only actions
         of observed pools count too.
         """
-        act = self.draft.act_on(node_ref(drain_node.node)) if self.draft.has_claims else None
+        act = self.draft.act_on(drain_node.ref) if self.draft.has_claims else None
         return leaves_after(act, drain_node.node)
 
     def act(self, drain_node: DrainNode, act: Action | Hold, why: Reason) -> Decision:
-        return Decision(PLANNER, node_ref(drain_node.node), act, why, drain_node.pool)
+        return Decision(PLANNER, drain_node.ref, act, why, drain_node.pool)
 
     def act_on(self, pod: Pod, drain_node: DrainNode, act: Action | Hold, why: Reason) -> Decision:
         return Decision(PLANNER, pod_ref(pod), act, why, drain_node.pool)
@@ -368,4 +369,4 @@ def _looked_at(facts: NodeFacts, policy: Declared[DrainPolicy], node: Node) -> D
     is_plain = node is facts.node and not facts.is_drained
     candidate, draining = (None, None) if is_plain else (candidate_mark(node), draining_mark(node))
     since = candidate.since if candidate is not None else None
-    return DrainNode(facts.name, facts.pool, facts.is_ready, node, policy, candidate, draining, since)
+    return DrainNode(facts.name, facts.pool, facts.is_ready, node, policy, node_ref(node), candidate, draining, since)

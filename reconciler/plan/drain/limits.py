@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from reconciler.model import names
 from reconciler.model.desired import Declared
-from reconciler.model.plan.decision import Delete, Facts, Ref, Taint, node_ref
+from reconciler.model.plan.decision import Delete, Facts, Ref, Taint
 from reconciler.model.policy.scaling import BoundedSize, DrainPolicy, NodeProvisioner, bounded_size, largest_full_size
 from reconciler.plan.drain.codes.candidacy import LargestParallelismReached, ParallelismReached, Throttled
 from reconciler.plan.drain.codes.words import Floor, FloorRule
@@ -182,7 +182,7 @@ def _is_taken_now(context: DrainContext, drain_node: DrainNode) -> bool:
     """Whether scaling deletes the node or taints the node against new pods in this plan."""
     if not context.is_taken(drain_node) or context.is_report_only(drain_node):
         return False
-    act = context.draft.act_on(node_ref(drain_node.node))
+    act = context.draft.act_on(drain_node.ref)
     return isinstance(act, Delete) or (isinstance(act, Taint) and act.value is not None and act.effect != SOFT)
 
 

@@ -189,7 +189,8 @@ def settles_at(node: Node, claim: NodeClaim | None, now: Instant) -> Instant | N
         return later(now, SETTLES_AFTER_MS)
     written = [node.metadata.creation_timestamp]
     written += [each.last_transition_time for each in node.status.conditions if each.type == "Ready"]
-    latest = max(_after(each, SETTLES_AFTER_MS) for each in written)
+    times = [at for each in written if (at := moment(each)) is not None]
+    latest = later(max(times), SETTLES_AFTER_MS) if times else Instant(0)
     if is_initializing(node, claim, now):
         latest = max(latest, _after(node.metadata.creation_timestamp, LONGEST_ARRIVAL_MS))
     return latest if latest > now else None
