@@ -128,7 +128,7 @@ class BatchSelection:
 
     def __init__(self, eligibility: EligibilityContext, rehomed: Rehomed, due: Iterable[DrainNode]) -> None:
         """`due`: candidates whose timer has expired."""
-        self._due = Counter(each.pool for each in due if each.is_ready and not eligibility.context.is_empty(each))
+        self._due = Counter([each.pool for each in due if each.is_ready and not eligibility.context.is_empty(each)])
         self._eligibility, self._context, self._rehomed = eligibility, eligibility.context, rehomed
         self._slots, self._room = Slots(eligibility.context), PlanRoom(eligibility.context)
         self._taken: dict[str, int] = {}  # number of nodes that begin to drain in this plan, by pool

@@ -201,7 +201,6 @@ class DrainContext:
         self.provisioner_of = provisioners(inputs)
         self.wakes: list[Instant] = []  # when a blocker of a pod ends, even if nothing changes in the cluster
         self._staying: dict[PodClass, Obstacle | None] = {}
-        self.on_budgets: dict[object, bool] = {}  # by Moving: whether budgets alone decide about its pods
 
     @property
     def memory(self) -> DrainMemory:
@@ -265,12 +264,17 @@ class DrainContext:
 
     def per_node(self, cache: type[PerRow[T]]) -> Mapping[str, T]:
         """The cached value of each node, by name."""
-        row_of, values, by_name = self.fleet.snapshot.rows.row_of, self.fleet.snapshot.part(cache), dict[str, T]()
-        for pool in self.policy_of:
+        values, by_name = self.fleet.snapshot.part(cache), dict[str, T]()
+        for pool, rows in self._rows.items():
             with planning_for(pool):
-                names = [each.name for each in self.fleet.pool(pool).nodes]
-                by_name.update(zip(names, values.all([row_of[name] for name in names]), strict=True))
+                by_name.update(zip(rows, values.all(rows.values()), strict=True))
         return by_name
+
+    @cached_property
+    def _rows(self) -> Mapping[str, Mapping[str, int]]:
+        """By pool, the rows of its nodes by name."""
+        row_of = self.fleet.snapshot.rows.row_of
+        return {pool: {each.name: row_of[each.name] for each in self.fleet.pool(pool).nodes} for pool in self.policy_of}
 
     @cached_property
     def completing(self) -> Mapping[str, tuple[Pod, ...]]:

@@ -67,19 +67,14 @@ class Movings(PerRow[Moving]):
 
 def first_blocker(context: DrainContext, remaining: Remaining, drain_node: DrainNode, moving: Moving) -> Reason | None:
     """The first blocker of the node's pods; None if all pods may be evicted now."""
-    if moving not in context.on_budgets:
-        context.on_budgets[moving] = _depends_on_budgets(context, moving)
-    if context.on_budgets[moving] and moving.healthy is not None and remaining.allow(moving.healthy):
+    controllers = context.controllers
+    is_clear = moving.is_plain and moving.healthy is not None and remaining.allow(moving.healthy)
+    is_clear = is_clear and not (moving.unsure and any(map(context.why_such_stay, moving.unsure)))
+    if is_clear and (
+        moving.owner_uids <= controllers.uids or not any(starmap(controllers.is_gone, moving.controllers))
+    ):
         return None
     return next((reason for pod in moving.pods if (reason := blocker(context, remaining, drain_node, pod))), None)
-
-
-def _depends_on_budgets(context: DrainContext, moving: Moving) -> bool:
-    """Whether budgets alone decide whether the node's pods may be evicted. The result holds for the whole plan."""
-    if not moving.is_plain or moving.healthy is None or any(map(context.why_such_stay, moving.unsure)):
-        return False
-    controllers = context.controllers
-    return moving.owner_uids <= controllers.uids or not any(starmap(controllers.is_gone, moving.controllers))
 
 
 def take(remaining: Remaining, moving: Moving) -> None:
