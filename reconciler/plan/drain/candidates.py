@@ -174,6 +174,8 @@ def _settling(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason 
     if drain_node.candidate is not None:
         return None
     claim = eligibility.context.fleet.claims_on(drain_node.pool).get(drain_node.name)
+    if claim is None and drain_node.settled_at <= eligibility.context.now:
+        return None
     settles = settles_at(drain_node.node, claim, eligibility.context.now)
     if settles is None:
         return None

@@ -32,7 +32,7 @@ from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import ByNode, as_imagined, by_node, observes
 from reconciler.plan.nodes.eviction import PodBudgets
-from reconciler.plan.nodes.ownership import drain_policies, provisioners, untouchable
+from reconciler.plan.nodes.ownership import drain_policies, provisioners, settled_at, untouchable
 
 # --- Cache of the DrainNodes of each pool, reused while the nodes of the pool are unchanged.
 
@@ -170,6 +170,7 @@ class DrainNode(msgspec.Struct, frozen=True, gc=False):
     candidate: DrainTaint | None
     draining: DrainTaint | None
     candidate_since: Instant | None  # start of the candidate timer, if the taint is readable
+    settled_at: Instant  # when the node has settled, if it has no NodeClaim
 
     @property
     def longest_grace_seconds(self) -> int:
@@ -373,4 +374,5 @@ def _looked_at(facts: NodeFacts, policy: Declared[DrainPolicy], node: Node) -> D
     is_plain = node is facts.node and not facts.is_drained
     candidate, draining = (None, None) if is_plain else (candidate_mark(node), draining_mark(node))
     since = candidate.since if candidate is not None else None
-    return DrainNode(facts.name, facts.pool, facts.is_ready, node, policy, node_ref(node), candidate, draining, since)
+    marks = candidate, draining, since
+    return DrainNode(facts.name, facts.pool, facts.is_ready, node, policy, node_ref(node), *marks, settled_at(node))

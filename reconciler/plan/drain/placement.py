@@ -88,6 +88,7 @@ class Rehoming:
     def __init__(self, context: DrainContext, members: Members, way: Search) -> None:
         self._context, self._members, self._way = context, members, way
         self._snapshot = context.fleet.snapshot
+        self._row_of = self._snapshot.rows.row_of
         self._hints = Hinting(self._snapshot, context.inputs.hints.destinations)
         self._remaining = Remaining(context.budgets)
         self._takers: set[int] = set()  # rows that took pods
@@ -115,7 +116,7 @@ class Rehoming:
         """Nodes that are leaving, each with its pods that need another node. Vacates the nodes."""
         result = []
         for facts in self._context.fleet.nodes_unsettled:
-            node, row = facts.node, self._snapshot.rows.row_of.get(facts.name)
+            node, row = facts.node, self._row_of.get(facts.name)
             goes = facts.is_leaving or facts.name in self._context.draining or node.taint(names.DISRUPTED) is not None
             if row is None or not goes:
                 continue
@@ -171,7 +172,7 @@ class Rehoming:
         if pods:
             hints = {uid: each.node for uid, each in places.items()}
             placement = place(self._snapshot, pods, Search(allowed=self._stays, hints=hints))
-            self._takers.update(self._snapshot.rows.row_of[name] for name in placement.destinations.values())
+            self._takers.update(self._row_of[name] for name in placement.destinations.values())
 
     def _place(self, pods: Sequence[Pod], source: str) -> list[Pod]:
         """Place pods, and return those without a destination. Candidates and empty nodes are searched last."""
@@ -184,7 +185,7 @@ class Rehoming:
             for pod in pods:
                 if to := placement.destinations.get(pod.metadata.uid):
                     self._hints.note(source, pod, to)
-            self._takers.update(self._snapshot.rows.row_of[name] for name in placement.destinations.values())
+            self._takers.update(self._row_of[name] for name in placement.destinations.values())
             pods = [pod for pod in pods if pod.metadata.uid not in placement.destinations]
             self.told.unplaced |= self._unplaced_reasons(placement.unplaced, allowed, source)
         return list(pods)
@@ -193,7 +194,7 @@ class Rehoming:
         """Try node by node, or group by group, until the steps are used up."""
         self._allowed = self._stays & ~self._tried & ~self._empty
         self._preferred = self._allowed.copy()
-        self._preferred[[self._snapshot.rows.row_of[each.name] for each in order]] = False
+        self._preferred[[self._row_of[each.name] for each in order]] = False
         self._prefer(self._takers)
         # A search that restarts for each class finds placements that a preference would miss.
         preferred = None if self._way.anew else self._preferred
@@ -243,7 +244,7 @@ class Rehoming:
 
     def _try_one(self, drain_node: DrainNode, emptying: ScaleDownSimulation) -> bool:
         """Try one node. Returns whether destinations were searched."""
-        row, moving = self._snapshot.rows.row_of[drain_node.name], self._movings[drain_node.name]
+        row, moving = self._row_of[drain_node.name], self._movings[drain_node.name]
         if reason := self._blocker(drain_node, moving):
             self._refuse(drain_node, reason)
             return False
@@ -255,10 +256,9 @@ class Rehoming:
             self.told.refused[drain_node.name] = self._no_place(drain_node, row, moved)
         else:
             take(self._remaining, moving)
-            took = [each.to for each in moved]
-            self._takers.update(took)
-            self._prefer(took)
-            self.told.together[drain_node.name] = self._hints.moved(drain_node.name, moved)
+            rows, self.told.together[drain_node.name] = self._hints.moved(drain_node.name, moved)
+            self._takers.update(rows)
+            self._prefer(rows)
         return not moving.is_empty
 
     def _try_crew(self, crew: GangNodes, crewing: Crewing, emptying: ScaleDownSimulation) -> bool:
@@ -313,7 +313,7 @@ class Rehoming:
 
     def _allow(self, drain_node: DrainNode) -> None:
         """The node stays, and may take pods."""
-        row = self._snapshot.rows.row_of[drain_node.name]
+        row = self._row_of[drain_node.name]
         self._allowed[row] = self._preferred[row] = self._stays[row]
 
     def _undecided(self, order: Sequence[DrainNode]) -> tuple[str, ...]:
@@ -323,14 +323,14 @@ class Rehoming:
     def _crew_goes(self, crew: GangNodes, moving: Mapping[str, Pod], homes: Mapping[str, str]) -> None:
         for uid, pod in moving.items():
             self._hints.note(pod.node, pod, homes[uid])
-        self._takers.update(self._snapshot.rows.row_of[name] for name in homes.values())
+        self._takers.update(self._row_of[name] for name in homes.values())
         for each in crew.nodes:
             there = (homes[uid] for uid, pod in moving.items() if pod.node == each.name)
             self.told.together[each.name] = tuple(sorted(set(there)))
             self.told.crews[each.name] = crew
 
     def _blocker(self, drain_node: DrainNode, moving: Moving) -> Reason | None:
-        if self._snapshot.rows.row_of[drain_node.name] in self._takers:
+        if self._row_of[drain_node.name] in self._takers:
             said = self._context.said.again
             return said(
                 drain_node.name,

@@ -6,7 +6,7 @@ that of `blocker` for each pod, at a fraction of the cost.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain, repeat, starmap
 
 import msgspec
@@ -128,14 +128,14 @@ class Hinting:
         """Keep the previous hints of nodes that were not tried in this plan."""
         self.found |= {each: self._before[each] for each in sources if each in self._before}
 
-    def moved(self, source: str, moves: Iterable[Move]) -> tuple[str, ...]:
-        """Record all moves of a node, and return the names of the destinations."""
+    def moved(self, source: str, moves: Iterable[Move]) -> tuple[Set[int], tuple[str, ...]]:
+        """Record all moves of a node, and return the rows and the names of the destinations."""
         found: Places = {}
-        places = set()
+        names: dict[int, str] = {}
         for each in moves:
-            to = self._snapshot.rows.node(each.to).name
-            places.add(to)
-            known = found.setdefault(each.pod_class.key, {})
+            if each.to not in names:
+                names[each.to] = self._snapshot.rows.node(each.to).name
+            known, to = found.setdefault(each.pod_class.key, {}), names[each.to]
             known[to] = known.get(to, 0) + each.count
         self.found[source] = found
-        return tuple(sorted(places))
+        return names.keys(), tuple(sorted(names.values()))
