@@ -209,6 +209,7 @@ class PoolIndex:
         self._facts: dict[str, NodeFacts] = {}  # of all nodes, including those that are being deleted
         self._unsettled: dict[str, NodeFacts] = {}
         self._drained: dict[str, NodeFacts] = {}
+        self._drained_by_name: Sequence[NodeFacts] | None = None
         self._unfit: dict[str, NodeFacts] = {}
         self._usages: dict[str, NodeUsage] = {}  # as included in the totals
         self._lent: Lent = {}
@@ -224,7 +225,9 @@ class PoolIndex:
     @property
     def drained(self) -> Sequence[NodeFacts]:
         """Nodes with a taint of the drain planner, including candidates; by name."""
-        return [self._drained[name] for name in sorted(self._drained)]
+        if self._drained_by_name is None:
+            self._drained_by_name = [self._drained[name] for name in sorted(self._drained)]
+        return self._drained_by_name
 
     @property
     def unfit(self) -> Sequence[NodeFacts]:
@@ -240,6 +243,8 @@ class PoolIndex:
 
     def _read(self, change: SnapshotDiff) -> Iterable[str]:
         """The names of changed nodes."""
+        if change.gone_nodes or change.came_nodes:
+            self._drained_by_name = None
         for node in change.gone_nodes:
             self._facts.pop(node.name, None)
             self._unsettled.pop(node.name, None)

@@ -198,9 +198,9 @@ def _elsewhere(members: Members, crew: GangNodes) -> tuple[Pod, ...]:
 def left_behind(context: DrainContext) -> Iterator[Decision]:
     """Removal of orphaned taints. The hard taint comes first if a node has both, because a subject has one action."""
     for facts in context.fleet.nodes_drained:
-        node, pool = facts.node, context.pools.get(facts.pool)
-        if facts.pool in context.policy_of or pool is None:
+        if facts.pool in context.policy_of or facts.pool not in context.pools:
             continue
+        node, pool = facts.node, context.pools[facts.pool]
         mark = draining_mark(node) or candidate_mark(node)
         if mark is not None and untouchable(node) is None and not context.is_claimed(node_ref(node)):
             reason = Reason(NoDrainPolicy(pool=pool.name, node=node.name, key=mark.key), pool.origin())
