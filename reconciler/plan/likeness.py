@@ -6,7 +6,6 @@ nodes that are equal in all of these. Fuller nodes come later in the order: a se
 used nodes are filled before others.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -38,8 +37,7 @@ class Likenesses(PerRow[Likeness]):
         for profile, count in profiles.items():
             named[_name_of(profile.pod_class), profile.is_ready] += count
         pods = tuple([(*key, count) for key, count in sorted(named.items())])
-        text = sys.intern("\0".join(_of_node(self.fleet.rows.node(row))))  # equal texts are one object: fast to compare
-        return self._percent(row, gpus), text, pods
+        return self._percent(row, gpus), "\0".join(_of_node(self.fleet.rows.node(row))), pods
 
     def _percent(self, row: int, used: int) -> int:
         """Requested percentage of the node's GPUs, or of its cpu if the node has no GPUs."""

@@ -1,6 +1,5 @@
 """Rules for evictions: obstacles of a pod's eviction, and PodDisruptionBudgets."""
 
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
@@ -32,6 +31,7 @@ Weights = tuple[tuple[LabelClass, int], ...]  # number of healthy pods with equa
 
 FOREVER = Instant(2**63 - 1)
 _NEVER = Instant(-1)
+_UNLIMITED = 2**63 - 1  # disruptions of pods without a budget
 _NO_STATUS = BudgetStatus()
 
 
@@ -229,7 +229,7 @@ class Remaining:
         """Quota for healthy pods with equal labels; unlimited without a budget."""
         budgets = self._budgets.of_kin(kin)
         is_clear = len(budgets) == 1 and not _is_unseen(budgets[0])
-        quota = self._quota(budgets[0]) if is_clear else _Quota(0 if budgets else sys.maxsize)
+        quota = self._quota(budgets[0]) if is_clear else _Quota(0 if budgets else _UNLIMITED)
         self._of_kin[kin] = quota
         return quota
 
