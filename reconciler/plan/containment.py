@@ -55,12 +55,14 @@ class PlanningFailed(Exception):
 
 
 class planning_for:  # noqa: N801 - read as a statement: with planning_for(pool)
-    """Context manager that records the pool in an exception. Where several are nested, the innermost pool counts."""
+    """Context manager that records the pool in an exception. Where several are nested, the innermost pool counts. A
+    loop over nodes of several pools sets `pool` for each node.
+    """
 
-    __slots__ = ("_pool",)
+    __slots__ = ("pool",)
 
-    def __init__(self, pool: str) -> None:
-        self._pool = pool
+    def __init__(self, pool: str = "") -> None:
+        self.pool = pool
 
     def __enter__(self) -> Self:
         return self
@@ -69,7 +71,7 @@ class planning_for:  # noqa: N801 - read as a statement: with planning_for(pool)
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, Exception) and not isinstance(error, PlanningFailed):
-            raise PlanningFailed(self._pool) from error
+            raise PlanningFailed(self.pool) from error
 
 
 class ContainedVerdict(msgspec.Struct, frozen=True):

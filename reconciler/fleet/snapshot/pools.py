@@ -92,6 +92,7 @@ class PoolTotals:
     def __init__(self) -> None:
         self.unready = 0
         self.busy = 0  # nodes with a workload pod
+        self.pods = 0  # workload pods
         self.gpus_used = 0
         self.gpus_total = 0
         self.sorts: Counter[int] = Counter()  # nodes by their number of GPUs
@@ -149,6 +150,7 @@ class PoolTotals:
         facts = usage.facts
         self.unready += sign * (not facts.is_ready)
         self.busy += sign * (usage.counting > 0)
+        self.pods += sign * usage.counting
         self.gpus_used += sign * usage.gpus_used
         self.gpus_total += sign * facts.gpus
         self.sorts[facts.gpus] += sign
@@ -207,6 +209,7 @@ class PoolIndex:
         self._facts: dict[str, NodeFacts] = {}  # of all nodes, including those that are being deleted
         self._unsettled: dict[str, NodeFacts] = {}
         self._drained: dict[str, NodeFacts] = {}
+        self._drained_by_name: Sequence[NodeFacts] | None = None
         self._unfit: dict[str, NodeFacts] = {}
         self._usages: dict[str, NodeUsage] = {}  # as included in the totals
         self._lent: Lent = {}
@@ -222,7 +225,9 @@ class PoolIndex:
     @property
     def drained(self) -> Sequence[NodeFacts]:
         """Nodes with a taint of the drain planner, including candidates; by name."""
-        return [self._drained[name] for name in sorted(self._drained)]
+        if self._drained_by_name is None:
+            self._drained_by_name = [self._drained[name] for name in sorted(self._drained)]
+        return self._drained_by_name
 
     @property
     def unfit(self) -> Sequence[NodeFacts]:
@@ -238,6 +243,8 @@ class PoolIndex:
 
     def _read(self, change: SnapshotDiff) -> Iterable[str]:
         """The names of changed nodes."""
+        if change.gone_nodes or change.came_nodes:
+            self._drained_by_name = None
         for node in change.gone_nodes:
             self._facts.pop(node.name, None)
             self._unsettled.pop(node.name, None)

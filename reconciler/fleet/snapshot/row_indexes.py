@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -79,3 +80,13 @@ class PerRow(ABC, Generic[T]):
         if known is None or known[0] is not self._nodes[row] or known[1] is not self._pods[row]:
             known = self._known[row] = self._nodes[row], self._pods[row], self.find(row)
         return known[2]
+
+    def all(self, rows: Iterable[int]) -> list[T]:
+        """The cached values of many rows."""
+        known, nodes, pods, of = self._known, self._nodes, self._pods, self.of
+        return [
+            value[2]
+            if (value := known.get(row)) is not None and value[0] is nodes[row] and value[1] is pods[row]
+            else of(row)
+            for row in rows
+        ]

@@ -43,14 +43,9 @@ def rests_until(each: InVain) -> Instant:
 
 def load_of(context: DrainContext, pool: str, at_once: int = 0) -> Load:
     """Current load of the pool, without nodes that are being deleted."""
-    totals, counting, provisioner = (
-        context.fleet.pool(pool),
-        context.fleet.occupancy.counting,
-        context.provisioner_of.get(pool),
-    )
-    pods = sum(counting.get(each.name, 0) for each in totals.nodes)
+    totals, provisioner = context.fleet.pool(pool), context.provisioner_of.get(pool)
     spare = provisioner.spec.kept_free_nodes if provisioner is not None else 0
-    return Load(totals.busy, pods, totals.gpus_used, spare, at_once)
+    return Load(totals.busy, totals.pods, totals.gpus_used, spare, at_once)
 
 
 def rests(context: DrainContext, each: InVain) -> bool:

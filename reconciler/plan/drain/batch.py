@@ -17,12 +17,12 @@ import msgspec
 
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, later
-from reconciler.model.plan.decision import Decision, Facts, Hold, Reason, Ref, node_ref, pod_ref
+from reconciler.model.plan.decision import Decision, Facts, Hold, Reason, Ref, pod_ref
 from reconciler.model.plan.drain_memory import Batch, InVain, Load
 from reconciler.model.policy.guards import ChangeGuard
 from reconciler.plan.drain import marks
 from reconciler.plan.drain.backoff import is_too_few, load_of, rests_until
-from reconciler.plan.drain.candidates import EligibilityContext, cluster_at_minimum, completing
+from reconciler.plan.drain.candidates import EligibilityContext, cluster_at_minimum
 from reconciler.plan.drain.codes.candidacy import (
     AwaitsBatch,
     AwaitsOthersOfGang,
@@ -107,7 +107,7 @@ def _is_observed_by_now(context: DrainContext, at: Instant) -> bool:
 def _again(context: DrainContext, batch: Batch, missing: Sequence[DrainNode]) -> Iterator[Decision]:
     others = len(batch.nodes) - 1
     for each in missing:
-        if not context.is_claimed(node_ref(each.node)):
+        if not context.is_claimed(each.ref):
             reason = each.reason(BatchCompleted(node=each.name, others=others))
             yield context.act(each, marks.hard(batch.at, each.node), reason)
 
@@ -117,7 +117,7 @@ def _torn(context: DrainContext, batch: Batch, tainted: Sequence[DrainNode], nam
     decisions = tuple(
         context.act(each, each.draining.off, each.reason(BatchTorn(missing=missing, node=each.name)))
         for each in tainted
-        if each.draining is not None and not context.is_claimed(node_ref(each.node)) and not context.is_others(each)
+        if each.draining is not None and not context.is_claimed(each.ref) and not context.is_others(each)
     )
     ends = later(batch.torn_at, _READ_WITHIN_MS + 1) if batch.torn_at is not None else None
     return Settling(batch, names, decisions, wake_at=ends)
@@ -128,7 +128,7 @@ class BatchSelection:
 
     def __init__(self, eligibility: EligibilityContext, rehomed: Rehomed, due: Iterable[DrainNode]) -> None:
         """`due`: candidates whose timer has expired."""
-        self._due = Counter(each.pool for each in due if each.is_ready and not eligibility.context.is_empty(each))
+        self._due = Counter([each.pool for each in due if each.is_ready and not eligibility.context.is_empty(each)])
         self._eligibility, self._context, self._rehomed = eligibility, eligibility.context, rehomed
         self._slots, self._room = Slots(eligibility.context), PlanRoom(eligibility.context)
         self._taken: dict[str, int] = {}  # number of nodes that begin to drain in this plan, by pool
@@ -168,26 +168,17 @@ class BatchSelection:
         """Whether the group alone exceeds what guards allow in one plan."""
         return self._room.why_none(crew.nodes, alone=True) is not None
 
-    def wait(self, crew: GangNodes) -> None:
-        """Hold a group until the timers of all its nodes have expired."""
-        early = {each.name: self._not_yet(each) for each in crew.nodes if not is_due(self._context, each)}
-        first = next(iter(early))
-        self.found |= early
-        for each in crew.nodes:
-            if each.name not in early:
-                self.found[each.name] = self._awaits(each, first, early[first])
-
-    def await_completion(self, crew: GangNodes) -> None:
-        """Hold a group until pods on its nodes that may not be evicted have completed."""
-        held = {each.name: self._completes_first(each) for each in crew.nodes if completing(self._context, each.name)}
+    def wait(self, crew: GangNodes, held: Mapping[str, Decision]) -> None:
+        """Hold a group because some of its nodes are held."""
         first = next(iter(held))
         self.found |= held
         for each in crew.nodes:
             if each.name not in held:
                 self.found[each.name] = self._awaits(each, first, held[first])
 
-    def _completes_first(self, drain_node: DrainNode) -> Decision:
-        pods = completing(self._context, drain_node.name)
+    def completes_first(self, drain_node: DrainNode) -> Decision:
+        """Hold on a node until its pods that may not be evicted have completed."""
+        pods = self._context.completing[drain_node.name]
         facts = DrainWaitsForCompletion(node=drain_node.name, pods=len(pods), pod=pod_ref(pods[0]))
         return self._context.act(drain_node, Hold(), drain_node.reason(facts))
 
@@ -205,7 +196,8 @@ class BatchSelection:
             self._eligibility.cluster_min.give(drain_node.node)
         self._taken[drain_node.pool] = self._taken.get(drain_node.pool, 0) + count
 
-    def _not_yet(self, drain_node: DrainNode) -> Decision:
+    def not_yet(self, drain_node: DrainNode) -> Decision:
+        """Hold on a node until its timer has expired."""
         return wait(self._context, drain_node, self._rehomed.together[drain_node.name])
 
     def _awaits(self, drain_node: DrainNode, other: str, held: Decision) -> Decision:
@@ -307,18 +299,21 @@ class Began(msgspec.Struct, frozen=True):
 
 def begin(eligibility: EligibilityContext, rehomed: Rehomed, members: Members, is_settling: bool) -> Began:
     """Decide about every candidate with a timer. Decisions are in the order of the search."""
-    late: list[GangNodes] = []
-    held: list[GangNodes] = []
+    late: list[tuple[GangNodes, list[DrainNode]]] = []
+    held: list[tuple[GangNodes, list[DrainNode]]] = []
     due: list[GangNodes] = []
     for crew in _crews(eligibility.context, rehomed):
-        is_ready = all(is_due(eligibility.context, each) for each in crew.nodes)
-        waits = any(completing(eligibility.context, each.name) for each in crew.nodes)
-        (held if is_ready and waits else due if is_ready else late).append(crew)
+        if early := [each for each in crew.nodes if not is_due(eligibility.context, each)]:
+            late.append((crew, early))
+        elif waiting := [each for each in crew.nodes if each.name in eligibility.context.completing]:
+            held.append((crew, waiting))
+        else:
+            due.append(crew)
     beginning = BatchSelection(eligibility, rehomed, (each for crew in due for each in crew.nodes))
-    for crew in late:
-        beginning.wait(crew)
-    for crew in held:
-        beginning.await_completion(crew)
+    for crew, early in late:
+        beginning.wait(crew, {each.name: beginning.not_yet(each) for each in early})
+    for crew, waiting in held:
+        beginning.wait(crew, {each.name: beginning.completes_first(each) for each in waiting})
     # Empty nodes come first, because no pod is moved. Nodes that guards let no plan take come after all nodes that
     # guards allow, and report-only nodes come last.
     turns: dict[int, list[GangNodes]] = {0: [], 1: [], 2: [], 3: []}
@@ -340,12 +335,9 @@ def _crews(context: DrainContext, rehomed: Rehomed) -> Iterator[GangNodes]:
         crew = rehomed.crews.get(name) or GangNodes((context.by_name[name],), ())
         # A node without a timer gets its timer first, and a node with an action of another planner waits for the next
         # plan.
-        if crew.nodes[0].name == name and all(_is_candidate(context, each) for each in crew.nodes):
+        is_candidate = [each.candidate_since is not None and not context.is_taken(each) for each in crew.nodes]
+        if crew.nodes[0].name == name and all(is_candidate):
             yield crew
-
-
-def _is_candidate(context: DrainContext, drain_node: DrainNode) -> bool:
-    return drain_node.candidate_since is not None and not context.is_taken(drain_node)
 
 
 # --- What guards let one plan take, while a batch is selected; other nodes wait for the next plan.

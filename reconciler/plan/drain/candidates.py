@@ -1,6 +1,6 @@
 """Rules that exclude nodes from drains: an ordered table, the first matching rule is the reason."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 import msgspec
@@ -10,13 +10,13 @@ from reconciler.fleet.snapshot.row_indexes import PerRow
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model import names
 from reconciler.model.cluster.node import Node
-from reconciler.model.cluster.pod import Pod, leaves_by, stuck_at
+from reconciler.model.cluster.pod import leaves_by, stuck_at
 from reconciler.model.instant import Instant, later, moment
-from reconciler.model.plan.decision import Reason, Ref, node_ref, pod_ref
+from reconciler.model.plan.decision import Reason, Ref, pod_ref
 from reconciler.model.plan.drain_memory import InVain, Load
 from reconciler.plan import sums
 from reconciler.plan.drain.backoff import in_vain, no_better, rests, setback_until
-from reconciler.plan.drain.blockers import is_karpenters, stays, why_lost
+from reconciler.plan.drain.blockers import is_karpenters, why_lost
 from reconciler.plan.drain.codes.blockers import (
     BeingDrained,
     ClusterAtMinimum,
@@ -49,9 +49,6 @@ class EligibilityContext:
         self.context = context
         self.setbacks = {(each.node, each.uid): each for each in context.memory.setbacks}
         self.wakes: list[Instant] = []  # when nodes will have settled
-        self._looks = context.fleet.snapshot.part(Looks)
-        self._looked: dict[str, Look] = {}
-        self._row_of = context.fleet.snapshot.rows.row_of
         self._rules: dict[tuple[str, frozenset[ExclusionRule]], tuple[ExclusionRule, ...]] = {}
 
     @cached_property
@@ -82,18 +79,16 @@ class EligibilityContext:
         found = ((pool, no_better(self.context, each)) for pool, each in self.in_vain.items())
         return {pool: load for pool, load in found if load is not None}
 
-    def usage(self, drain_node: DrainNode) -> Usage:
-        return self._look(drain_node).usage
+    @cached_property
+    def _looks(self) -> "Mapping[str, Look]":
+        return self.context.per_node(Looks)
 
-    def _look(self, drain_node: DrainNode) -> "Look":
-        look = self._looked.get(drain_node.name)
-        if look is None:
-            look = self._looked[drain_node.name] = self._looks.of(self._row_of[drain_node.name])
-        return look
+    def usage(self, drain_node: DrainNode) -> Usage:
+        return self._looks[drain_node.name].usage
 
     def rules(self, drain_node: DrainNode) -> "tuple[ExclusionRule, ...]":
         """Rules that could apply to the node."""
-        look = self._look(drain_node)
+        look = self._looks[drain_node.name]
         # A node with imagined taints differs from the node in the cache, so all rules are checked.
         rules = look.rules if look.node is drain_node.node else _ALL
         exclusion_rules = self._rules.get((drain_node.pool, rules))
@@ -122,7 +117,6 @@ class Look(msgspec.Struct, frozen=True, eq=False):
     node: Node
     rules: frozenset[ExclusionRule]  # rules that could apply
     usage: Usage
-    completing: tuple[Pod, ...]  # pods whose completion the node waits for
 
 
 class Looks(PerRow[Look]):
@@ -135,15 +129,7 @@ class Looks(PerRow[Look]):
     def find(self, row: int) -> Look:
         node, there = self.fleet.rows.node(row), self.fleet.observed_on[row]
         rules = frozenset([rule for rule in RULES if rule.concerns(node, there.counts)])
-        completes = any(each.pod.runs_to_completion for each in there.counts)
-        completing = tuple([pod for pod in there.pods if pod.runs_to_completion and stays(pod)]) if completes else ()
-        return Look(node, self._alike.setdefault(rules, rules), usage_of(self.fleet, row), completing)
-
-
-def completing(context: DrainContext, name: str) -> Sequence[Pod]:
-    """Pods whose completion a node waits for, by namespace and name."""
-    row = context.fleet.snapshot.rows.row_of[name]
-    return context.fleet.snapshot.part(Looks).of(row).completing
+        return Look(node, self._alike.setdefault(rules, rules), usage_of(self.fleet, row))
 
 
 def _of_others(_: EligibilityContext, drain_node: DrainNode) -> Reason | None:
@@ -177,7 +163,7 @@ def _frozen(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason | 
 
 
 def _removed_by_another_planner(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason | None:
-    planner = eligibility.context.draft.claimed_by(node_ref(drain_node.node))
+    planner = eligibility.context.draft.claimed_by(drain_node.ref)
     # A Label on a candidate does not exclude the candidate.
     if not planner or drain_node.candidate is not None:
         return None
@@ -188,6 +174,8 @@ def _settling(eligibility: EligibilityContext, drain_node: DrainNode) -> Reason 
     if drain_node.candidate is not None:
         return None
     claim = eligibility.context.fleet.claims_on(drain_node.pool).get(drain_node.name)
+    if claim is None and drain_node.settled_at <= eligibility.context.now:
+        return None
     settles = settles_at(drain_node.node, claim, eligibility.context.now)
     if settles is None:
         return None

@@ -1,7 +1,8 @@
 """Lookups for the drains of one plan, and caches that live from plan to plan."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from reconciler.fleet.occupancy import NodeFacts
 from reconciler.fleet.pod_classes import PodClass
 from reconciler.fleet.questions import why_it_stays
+from reconciler.fleet.snapshot.row_indexes import PerRow
 from reconciler.fleet.snapshot.snapshot import Snapshot
 from reconciler.model.cluster.metadata import OwnerReference
 from reconciler.model.cluster.node import Node
@@ -28,10 +30,9 @@ from reconciler.plan.draft import Draft, leaves_after
 from reconciler.plan.drain.marks import DrainTaint, candidate_mark, draining_mark
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.guards.frozen import Freezes
-from reconciler.plan.guards.observing import as_imagined, by_node, observes
+from reconciler.plan.guards.observing import ByNode, as_imagined, by_node, observes
 from reconciler.plan.nodes.eviction import PodBudgets
-from reconciler.plan.nodes.ownership import drain_policies, provisioners, untouchable
-from reconciler.plan.sums import is_empty
+from reconciler.plan.nodes.ownership import drain_policies, provisioners, settled_at, untouchable
 
 # --- Cache of the DrainNodes of each pool, reused while the nodes of the pool are unchanged.
 
@@ -115,18 +116,15 @@ class Controllers:
     def __init__(self, observed: Observed) -> None:
         # A controller that is being deleted creates no pods.
         there = [each for each in observed.workloads if not each.metadata.deletion_timestamp]
-        self._uids = frozenset([each.metadata.uid for each in there])
+        self.uids = frozenset([each.metadata.uid for each in there if each.metadata.uid])
         self._names = frozenset([(each.kind, each.metadata.namespace, each.metadata.name) for each in there])
         self._unread = frozenset([each.kind for each in observed.unread])
 
     def is_gone(self, namespace: str, owner: OwnerReference) -> bool:
         """Whether the owner is of a watched kind and does not exist."""
-        resource = _RESOURCE_OF.get((owner.api_version, owner.kind))
-        if resource is None or resource in self._unread:
-            return False
-        if owner.uid:
-            return owner.uid not in self._uids
-        return (owner.kind, namespace, owner.name) not in self._names
+        is_there = owner.uid in self.uids if owner.uid else (owner.kind, namespace, owner.name) in self._names
+        resource = None if is_there else _RESOURCE_OF.get((owner.api_version, owner.kind))
+        return resource is not None and resource not in self._unread
 
 
 class ControllersSeen:
@@ -144,6 +142,19 @@ class ControllersSeen:
         return self._controllers
 
 
+# --- Cache of the pods that a node waits for, valid while the node has the same pods.
+
+
+class Completing(PerRow[tuple[Pod, ...]]):
+    """Pods that run to completion, by row; each by namespace and name."""
+
+    def find(self, row: int) -> tuple[Pod, ...]:
+        there = self.fleet.observed_on[row]
+        if not any(each.pod.runs_to_completion for each in there.counts):
+            return ()
+        return tuple([pod for pod in there.pods if pod.runs_to_completion and pod.counts and not pod.metadata.leaving])
+
+
 PATIENCE_MS = 120_000  # added to the longest grace period: how long a drain may make no progress
 
 
@@ -155,13 +166,11 @@ class DrainNode(msgspec.Struct, frozen=True, gc=False):
     is_ready: bool
     node: Node
     policy: Declared[DrainPolicy]
-    candidate: DrainTaint | None = None
-    draining: DrainTaint | None = None
-
-    @property
-    def candidate_since(self) -> Instant | None:
-        """Start of the candidate timer, if the taint is readable."""
-        return self.candidate.since if self.candidate is not None else None
+    ref: Ref
+    candidate: DrainTaint | None
+    draining: DrainTaint | None
+    candidate_since: Instant | None  # start of the candidate timer, if the taint is readable
+    settled_at: Instant  # when the node has settled, if it has no NodeClaim
 
     @property
     def longest_grace_seconds(self) -> int:
@@ -235,19 +244,43 @@ class DrainContext:
     @cached_property
     def drain_nodes(self) -> list[DrainNode]:
         """Nodes of pools with a DrainPolicy, without nodes that are being deleted, by name."""
-        return sorted(self._list_drain_nodes(), key=lambda each: each.name)
+        nodes = [each for pool, policy in self.policy_of.items() for each in self._list_drain_nodes(pool, policy)]
+        return sorted(nodes, key=attrgetter("name"))
 
-    def _list_drain_nodes(self) -> Iterator[DrainNode]:
-        imagined, looked_at = by_node(self.inputs), self.fleet.snapshot.part(LookedAt)
-        for pool, policy in self.policy_of.items():
+    def _list_drain_nodes(self, pool: str, policy: Declared[DrainPolicy]) -> list[DrainNode]:
+        looked_at = self.fleet.snapshot.part(LookedAt)
+        with planning_for(pool):
+            nodes = self.fleet.pool(pool).nodes
+            if not self._imagined or pool not in self.report_only_pools:
+                return looked_at.again(pool, nodes, policy, partial(_all_looked_at, nodes, policy))
+            return [_looked_at(facts, policy, self._as_imagined(facts.node)) for facts in nodes]
+
+    @cached_property
+    def _imagined(self) -> ByNode:
+        return by_node(self.inputs)
+
+    def _as_imagined(self, node: Node) -> Node:
+        taints = self._imagined.get((node.name, node.metadata.uid))
+        return as_imagined(node, taints) if taints else node
+
+    def per_node(self, cache: type[PerRow[T]]) -> Mapping[str, T]:
+        """The cached value of each node, by name."""
+        values, by_name = self.fleet.snapshot.part(cache), dict[str, T]()
+        for pool, rows in self._rows.items():
             with planning_for(pool):
-                nodes = self.fleet.pool(pool).nodes
-                if imagined and pool in self._report_only_pools:
-                    for facts in nodes:
-                        taints = imagined.get((facts.name, facts.node.metadata.uid))
-                        yield _looked_at(facts, policy, as_imagined(facts.node, taints) if taints else facts.node)
-                else:
-                    yield from looked_at.again(pool, nodes, policy, partial(_all_looked_at, nodes, policy))
+                by_name.update(zip(rows, values.all(rows.values()), strict=True))
+        return by_name
+
+    @cached_property
+    def _rows(self) -> Mapping[str, Mapping[str, int]]:
+        """By pool, the rows of its nodes by name."""
+        row_of = self.fleet.snapshot.rows.row_of
+        return {pool: {each.name: row_of[each.name] for each in self.fleet.pool(pool).nodes} for pool in self.policy_of}
+
+    @cached_property
+    def completing(self) -> Mapping[str, tuple[Pod, ...]]:
+        """By name, nodes that wait for pods to complete, and these pods by namespace and name."""
+        return {name: pods for name, pods in self.per_node(Completing).items() if pods}
 
     @cached_property
     def by_name(self) -> Mapping[str, DrainNode]:
@@ -261,17 +294,21 @@ class DrainContext:
         return {each.name: each for each in self.drain_nodes if each.draining is not None and not self.is_others(each)}
 
     @cached_property
-    def _report_only_pools(self) -> frozenset[str]:
+    def report_only_pools(self) -> frozenset[str]:
         """Pools whose decisions are reported and not carried out."""
         return frozenset(pool for pool in self.policy_of if observes(self.inputs, pool))
 
+    @cached_property
+    def _empty(self) -> frozenset[str]:
+        return frozenset([facts.name for pool in self.policy_of for facts in self.fleet.pool(pool).empty])
+
     def is_empty(self, drain_node: DrainNode) -> bool:
         """Whether the node has no workload pod and no lent GPU."""
-        return is_empty(self.fleet, drain_node.node)
+        return drain_node.name in self._empty
 
     def is_report_only(self, drain_node: DrainNode) -> bool:
         """Whether decisions about the node are reported only, because its pool is observed."""
-        return drain_node.pool in self._report_only_pools
+        return drain_node.pool in self.report_only_pools
 
     def is_others(self, drain_node: DrainNode) -> bool:
         """Whether reconciler may not write to the node: another controller or a person handles the node, or the pool is
@@ -295,17 +332,17 @@ class DrainContext:
 
     def is_taken(self, drain_node: DrainNode) -> bool:
         """Whether another planner acts on the node in this plan."""
-        return self.draft.has_claims and self.is_claimed(node_ref(drain_node.node))
+        return self.draft.has_claims and self.is_claimed(drain_node.ref)
 
     def leaves_after_plan(self, drain_node: DrainNode) -> bool:
         """Whether the node is being removed once the actions of earlier planners are carried out. Report-only actions
         of observed pools count too.
         """
-        act = self.draft.act_on(node_ref(drain_node.node)) if self.draft.has_claims else None
+        act = self.draft.act_on(drain_node.ref) if self.draft.has_claims else None
         return leaves_after(act, drain_node.node)
 
     def act(self, drain_node: DrainNode, act: Action | Hold, why: Reason) -> Decision:
-        return Decision(PLANNER, node_ref(drain_node.node), act, why, drain_node.pool)
+        return Decision(PLANNER, drain_node.ref, act, why, drain_node.pool)
 
     def act_on(self, pod: Pod, drain_node: DrainNode, act: Action | Hold, why: Reason) -> Decision:
         return Decision(PLANNER, pod_ref(pod), act, why, drain_node.pool)
@@ -335,5 +372,7 @@ def _all_looked_at(nodes: Sequence[NodeFacts], policy: Declared[DrainPolicy]) ->
 def _looked_at(facts: NodeFacts, policy: Declared[DrainPolicy], node: Node) -> DrainNode:
     """`node`: with the taints that the node would have."""
     is_plain = node is facts.node and not facts.is_drained
-    marks = (None, None) if is_plain else (candidate_mark(node), draining_mark(node))
-    return DrainNode(facts.name, facts.pool, facts.is_ready, node, policy, *marks)
+    candidate, draining = (None, None) if is_plain else (candidate_mark(node), draining_mark(node))
+    since = candidate.since if candidate is not None else None
+    marks = candidate, draining, since
+    return DrainNode(facts.name, facts.pool, facts.is_ready, node, policy, node_ref(node), *marks, settled_at(node))

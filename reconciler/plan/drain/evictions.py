@@ -31,7 +31,6 @@ from reconciler.model.plan.decision import (
     Preconditions,
     Reason,
     Ref,
-    node_ref,
     pod_ref,
 )
 from reconciler.model.plan.drain_memory import Emptied
@@ -134,7 +133,7 @@ class DrainEvictions:
             yield from self._empty(drain_node)
 
     def _is_ours(self, drain_node: DrainNode) -> bool:
-        return not self._context.is_claimed(node_ref(drain_node.node))
+        return not self._context.is_claimed(drain_node.ref)
 
     def _counting(self, drain_node: DrainNode) -> list[Pod]:
         """Pods that the drain waits for. Pods that nobody can terminate are left out; Karpenter does not wait for them

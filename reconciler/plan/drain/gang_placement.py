@@ -175,7 +175,7 @@ def _of_all(context: DrainContext, drain_node: DrainNode, pod: Pod, pods: Sequen
 # time. The other nodes stay, and drain later.
 
 
-class GangNodes(msgspec.Struct, frozen=True):
+class GangNodes(msgspec.Struct, frozen=True, gc=False):
     """Nodes that drain together, in search order, and all gangs on them."""
 
     nodes: tuple[DrainNode, ...]

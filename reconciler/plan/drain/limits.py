@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from reconciler.model import names
 from reconciler.model.desired import Declared
-from reconciler.model.plan.decision import Delete, Facts, Ref, Taint, node_ref
+from reconciler.model.plan.decision import Delete, Facts, Ref, Taint
 from reconciler.model.policy.scaling import BoundedSize, DrainPolicy, NodeProvisioner, bounded_size, largest_full_size
 from reconciler.plan.drain.codes.candidacy import LargestParallelismReached, ParallelismReached, Throttled
 from reconciler.plan.drain.codes.words import Floor, FloorRule
@@ -111,9 +111,8 @@ class Slots:
         self._most_drained = max((each.spec.max_drain_parallelism for each in context.policies), default=0)
         self._most_leaving = max((each.spec.max_scale_down_parallelism for each in context.policies), default=0)
         drained, counting = context.draining, context.fleet.occupancy.counting
-        leaving = set(_leaving_now(context)) | {
-            each.name for each in context.drain_nodes if _is_taken_now(context, each)
-        }
+        taken = context.drain_nodes if context.draft.has_claims else ()
+        leaving = {*_leaving_now(context), *(each.name for each in taken if _is_taken_now(context, each))}
         for name, policy in _policies_of(context, leaving | drained.keys()):
             self.leaving[policy] += 1
             self.draining[policy] += name in drained and counting[name] > 0
@@ -183,7 +182,7 @@ def _is_taken_now(context: DrainContext, drain_node: DrainNode) -> bool:
     """Whether scaling deletes the node or taints the node against new pods in this plan."""
     if not context.is_taken(drain_node) or context.is_report_only(drain_node):
         return False
-    act = context.draft.act_on(node_ref(drain_node.node))
+    act = context.draft.act_on(drain_node.ref)
     return isinstance(act, Delete) or (isinstance(act, Taint) and act.value is not None and act.effect != SOFT)
 
 

@@ -10,21 +10,25 @@ Nodes that wait for a pod to complete come after all other nodes: until then the
 nodes that could drain now.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
+from operator import attrgetter
 
 import msgspec
 import numpy as np
 
 from reconciler.fleet.rows import Mask
 from reconciler.fleet.snapshot.rejections import Rejections
-from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Reason
 from reconciler.plan.containment import planning_for
-from reconciler.plan.drain.candidates import EligibilityContext, completing
+from reconciler.plan.drain.candidates import EligibilityContext
 from reconciler.plan.drain.codes.words import Aside, AsideCause, NodesWithoutRoom
 from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.likeness import Likeness, Likenesses
+
+Turn = tuple[bool, bool]  # whether the node is reported only, and whether the node waits for a pod
 
 
 class CandidateOrder(msgspec.Struct, frozen=True):
@@ -38,8 +42,9 @@ def eligible(eligibility: EligibilityContext) -> CandidateOrder:
     """Nodes to try. Changes nothing."""
     order: list[DrainNode] = []
     refused: dict[str, Reason] = {}
-    for drain_node in eligibility.context.drain_nodes:
-        with planning_for(drain_node.pool):
+    with planning_for() as planning:
+        for drain_node in eligibility.context.drain_nodes:
+            planning.pool = drain_node.pool
             for rule in eligibility.rules(drain_node):
                 if (reason := rule.why_not(eligibility, drain_node)) is not None:
                     refused[drain_node.name] = reason
@@ -50,25 +55,24 @@ def eligible(eligibility: EligibilityContext) -> CandidateOrder:
 
 
 def _in_order(eligibility: EligibilityContext, drain_nodes: Sequence[DrainNode]) -> Iterator[DrainNode]:
-    before: list[tuple[Instant, str, DrainNode]] = []
-    others: list[tuple[bool, int, int, Likeness, int, str, DrainNode]] = []
-    snapshot = eligibility.context.fleet.snapshot
-    alike, row_of = snapshot.part(Likenesses), snapshot.rows.row_of
-    for each in drain_nodes:
-        if (since := each.candidate_since) is not None:
-            before.append((since, each.name, each))
-        else:
-            percent, (saved, lost) = eligibility.usage(each).percent, eligibility.worth.key(each)
-            likeness = alike.of(row_of[each.name])
-            others.append((each.is_ready, percent, saved, likeness, lost, each.name, each))
-    order = [each[-1] for each in sorted(before)] + [each[-1] for each in sorted(others)]
+    """`drain_nodes`: by name, which decides between equal nodes."""
+    context, worth, rows = eligibility.context, eligibility.worth, eligibility.context.fleet.snapshot.rows
+    alike = context.fleet.snapshot.part(Likenesses)
+
+    def key(drain_node: DrainNode) -> tuple[bool, int, int, Likeness, int]:
+        saved, lost = worth.key(drain_node)
+        percent, likeness = eligibility.usage(drain_node).percent, alike.of(rows.row_of[drain_node.name])
+        return drain_node.is_ready, percent, saved, likeness, lost
+
+    before = [each for each in drain_nodes if each.candidate_since is not None]
+    before.sort(key=attrgetter("candidate_since"))
+    others = sorted((each for each in drain_nodes if each.candidate_since is None), key=key)
     # Report-only nodes come last, so that they take no room from real drains.
-    turns: dict[tuple[bool, bool], list[DrainNode]] = {}
-    for each in order:
-        turn = eligibility.context.is_report_only(each), bool(completing(eligibility.context, each.name))
-        turns.setdefault(turn, []).append(each)
+    told, completing, turns = context.report_only_pools, context.completing, defaultdict[Turn, list[DrainNode]](list)
+    for each in chain(before, others):
+        turns[each.pool in told, each.name in completing].append(each)
     for _, some in sorted(turns.items()):
-        yield from _from(some, eligibility.context.memory.begin_at)
+        yield from _from(some, context.memory.begin_at)
 
 
 def _from(order: Sequence[DrainNode], name: str) -> list[DrainNode]:

@@ -88,8 +88,8 @@ class Rehoming:
     def __init__(self, context: DrainContext, members: Members, way: Search) -> None:
         self._context, self._members, self._way = context, members, way
         self._snapshot = context.fleet.snapshot
+        self._row_of = self._snapshot.rows.row_of
         self._hints = Hinting(self._snapshot, context.inputs.hints.destinations)
-        self._movings = self._snapshot.part(Movings)
         self._remaining = Remaining(context.budgets)
         self._takers: set[int] = set()  # rows that took pods
         self._order: Sequence[DrainNode] = ()  # nodes to try
@@ -116,7 +116,7 @@ class Rehoming:
         """Nodes that are leaving, each with its pods that need another node. Vacates the nodes."""
         result = []
         for facts in self._context.fleet.nodes_unsettled:
-            node, row = facts.node, self._snapshot.rows.row_of.get(facts.name)
+            node, row = facts.node, self._row_of.get(facts.name)
             goes = facts.is_leaving or facts.name in self._context.draining or node.taint(names.DISRUPTED) is not None
             if row is None or not goes:
                 continue
@@ -131,13 +131,13 @@ class Rehoming:
         return [pod for pod in pods if pod.node in rows.row_of and rows.alive[rows.row_of[pod.node]]]
 
     def _staying(self, order: Sequence[DrainNode]) -> Mask:
-        rows, counting = self._snapshot.rows, self._context.fleet.occupancy.counting
+        rows, busy = self._snapshot.rows, self._context.fleet.occupancy.counting.keys()
         mask = rows.alive.copy()
         for facts in (*self._context.fleet.nodes_unsettled, *self._context.fleet.nodes_unfit):
             mask[rows.row_of[facts.name]] = False
         mask[[rows.row_of[name] for name in self._context.draft.taken_away if name in rows.row_of]] = False
         self._empty = np.zeros_like(mask)
-        self._empty[[row for name, row in rows.row_of.items() if not counting[name]]] = True
+        self._empty[[rows.row_of[name] for name in rows.row_of.keys() - busy]] = True
         self._tried = np.zeros_like(mask)
         timed = (each for each in order if each.candidate is not None and not self._context.is_report_only(each))
         self._tried[[rows.row_of[each.name] for each in timed]] = True
@@ -172,7 +172,7 @@ class Rehoming:
         if pods:
             hints = {uid: each.node for uid, each in places.items()}
             placement = place(self._snapshot, pods, Search(allowed=self._stays, hints=hints))
-            self._takers.update(self._snapshot.rows.row_of[name] for name in placement.destinations.values())
+            self._takers.update(self._row_of[name] for name in placement.destinations.values())
 
     def _place(self, pods: Sequence[Pod], source: str) -> list[Pod]:
         """Place pods, and return those without a destination. Candidates and empty nodes are searched last."""
@@ -185,7 +185,7 @@ class Rehoming:
             for pod in pods:
                 if to := placement.destinations.get(pod.metadata.uid):
                     self._hints.note(source, pod, to)
-            self._takers.update(self._snapshot.rows.row_of[name] for name in placement.destinations.values())
+            self._takers.update(self._row_of[name] for name in placement.destinations.values())
             pods = [pod for pod in pods if pod.metadata.uid not in placement.destinations]
             self.told.unplaced |= self._unplaced_reasons(placement.unplaced, allowed, source)
         return list(pods)
@@ -194,7 +194,7 @@ class Rehoming:
         """Try node by node, or group by group, until the steps are used up."""
         self._allowed = self._stays & ~self._tried & ~self._empty
         self._preferred = self._allowed.copy()
-        self._preferred[[self._snapshot.rows.row_of[each.name] for each in order]] = False
+        self._preferred[[self._row_of[each.name] for each in order]] = False
         self._prefer(self._takers)
         # A search that restarts for each class finds placements that a preference would miss.
         preferred = None if self._way.anew else self._preferred
@@ -202,26 +202,30 @@ class Rehoming:
         crews, crewing = crews_of(self._members, order), Crewing(self._context, self._members, self._remaining)
         self._refuse_blocked(each for each in order if each.name not in crews)
         tried = 0
-        for at, drain_node in enumerate(order):
-            if drain_node.name in self.told.together or drain_node.name in self.told.refused:
-                continue  # decided with its group
-            emptying.meter.budget = self._way.budget if tried >= LEAST_TRIED else None
-            crew = crews.get(drain_node.name)
-            with planning_for(drain_node.pool):
+        with planning_for() as planning:
+            for at, drain_node in enumerate(order):
+                if drain_node.name in self.told.together or drain_node.name in self.told.refused:
+                    continue  # decided already: with its group, or because of a pod that stays
+                emptying.meter.budget = self._way.budget if tried >= LEAST_TRIED else None
+                crew, planning.pool = crews.get(drain_node.name), drain_node.pool
                 was_looked_at = self._try_crew(crew, crewing, emptying) if crew else self._try_one(drain_node, emptying)
-            self.told.steps = emptying.meter.steps
-            if emptying.meter.spent:
-                self.told.left_out = self._undecided(order[at:])
-                return
-            tried += was_looked_at
+                if emptying.meter.spent:
+                    self.told.left_out = self._undecided(order[at:])
+                    break
+                tried += was_looked_at
+        self.told.steps = emptying.meter.steps
 
     def _refuse_blocked(self, order: Iterable[DrainNode]) -> None:
         """Refuse nodes with a pod that stays in any case. These nodes may take pods from the first tried node on."""
-        for drain_node in order:
-            row = self._snapshot.rows.row_of[drain_node.name]
-            with planning_for(drain_node.pool):
-                if reason := self._blocker(drain_node, row, self._movings.of(row)):
+        with planning_for() as planning:
+            for drain_node in order:
+                planning.pool = drain_node.pool
+                if reason := self._blocker(drain_node, self._movings[drain_node.name]):
                     self._refuse(drain_node, reason)
+
+    @cached_property
+    def _movings(self) -> Mapping[str, Moving]:
+        return self._context.per_node(Movings)
 
     def _prefer(self, rows: Iterable[int]) -> None:
         """Prefer nodes that took pods: they stay, so further pods go there before nodes that could drain."""
@@ -240,9 +244,8 @@ class Rehoming:
 
     def _try_one(self, drain_node: DrainNode, emptying: ScaleDownSimulation) -> bool:
         """Try one node. Returns whether destinations were searched."""
-        row = self._snapshot.rows.row_of[drain_node.name]
-        moving = self._movings.of(row)
-        if reason := self._blocker(drain_node, row, moving):
+        row, moving = self._row_of[drain_node.name], self._movings[drain_node.name]
+        if reason := self._blocker(drain_node, moving):
             self._refuse(drain_node, reason)
             return False
         moved = emptying.one(row, self._hints.before(drain_node.name))
@@ -253,9 +256,9 @@ class Rehoming:
             self.told.refused[drain_node.name] = self._no_place(drain_node, row, moved)
         else:
             take(self._remaining, moving)
-            self._takers.update([each.to for each in moved])
-            self._prefer([each.to for each in moved])
-            self.told.together[drain_node.name] = self._hints.moved(drain_node.name, moved)
+            rows, self.told.together[drain_node.name] = self._hints.moved(drain_node.name, moved)
+            self._takers.update(rows)
+            self._prefer(rows)
         return not moving.is_empty
 
     def _try_crew(self, crew: GangNodes, crewing: Crewing, emptying: ScaleDownSimulation) -> bool:
@@ -310,7 +313,7 @@ class Rehoming:
 
     def _allow(self, drain_node: DrainNode) -> None:
         """The node stays, and may take pods."""
-        row = self._snapshot.rows.row_of[drain_node.name]
+        row = self._row_of[drain_node.name]
         self._allowed[row] = self._preferred[row] = self._stays[row]
 
     def _undecided(self, order: Sequence[DrainNode]) -> tuple[str, ...]:
@@ -320,14 +323,14 @@ class Rehoming:
     def _crew_goes(self, crew: GangNodes, moving: Mapping[str, Pod], homes: Mapping[str, str]) -> None:
         for uid, pod in moving.items():
             self._hints.note(pod.node, pod, homes[uid])
-        self._takers.update(self._snapshot.rows.row_of[name] for name in homes.values())
+        self._takers.update(self._row_of[name] for name in homes.values())
         for each in crew.nodes:
             there = (homes[uid] for uid, pod in moving.items() if pod.node == each.name)
             self.told.together[each.name] = tuple(sorted(set(there)))
             self.told.crews[each.name] = crew
 
-    def _blocker(self, drain_node: DrainNode, row: int, moving: Moving) -> Reason | None:
-        if row in self._takers:
+    def _blocker(self, drain_node: DrainNode, moving: Moving) -> Reason | None:
+        if self._row_of[drain_node.name] in self._takers:
             said = self._context.said.again
             return said(
                 drain_node.name,

@@ -24,7 +24,7 @@ from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.memory import FailedPlacement
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.blockers import blocker
-from reconciler.plan.drain.candidates import EligibilityContext, completing
+from reconciler.plan.drain.candidates import EligibilityContext
 from reconciler.plan.drain.codes.blockers import (
     GangWithoutPlace,
     IsDestination,
@@ -102,7 +102,7 @@ def _lost(context: DrainContext, trial: Trial) -> list[DrainNode]:
     """
     hints, refused = context.inputs.hints, trial.rehomed.refused
     timed = (each for each in trial.order if each.name in refused and each.candidate_since is not None)
-    timed = (each for each in timed if not completing(context, each.name))
+    timed = (each for each in timed if each.name not in context.completing)
     unaided = (each for each in timed if each.name not in hints.destinations and each.name not in hints.tried)
     return [each for each in unaided if type(refused[each.name].facts) in _BY_WAY]
 
@@ -217,7 +217,7 @@ class _Asking(Rehoming):
         context, drain_node, gangs = self._context, self._asked_about, self._members
         reasons: list[Reason] = []
         blockers: set[tuple[str, str]] = set()
-        for pod in self._movings.of(self._snapshot.rows.row_of[drain_node.name]).pods:
+        for pod in self._movings[drain_node.name].pods:
             gang = context.draft.gangs.of(pod)
             if gang is None or gang in gangs.on_their_way:
                 reasons += filter(None, [blocker(context, self._remaining, drain_node, pod)])
@@ -234,7 +234,7 @@ class _Asking(Rehoming):
         row, of = snapshot.rows.row_of[drain_node.name], snapshot.classes.of
         if row in self._takers:
             return
-        pods = self._movings.of(row).pods
+        pods = self._movings[drain_node.name].pods
         with snapshot.fork():
             snapshot.vacate(row)
             hints = self._hints.of(pods, drain_node.name)

@@ -106,8 +106,7 @@ def _begun(context: DrainContext, drained: DrainMemory, began: Began) -> tuple[B
 
 def _stopped(context: DrainContext, gangs: frozenset[Gang]) -> Iterator[Decision]:
     """Cleanup of drains that no policy continues. `gangs`: leaving gangs."""
-    if context.fleet.nodes_drained:
-        yield from left_behind(context)
+    yield from left_behind(context)
     yield from called_off(context, gangs)
 
 
@@ -146,8 +145,8 @@ def _wakes(context: DrainContext, rehomed: Rehomed, drained: DrainMemory) -> Ite
 
 def _timed(context: DrainContext, rehomed: Rehomed, refused: dict[str, Reason], settling: Settling) -> list[Decision]:
     return [
-        *timers.take_off(context, {name: reason for name, reason in refused.items() if name not in settling.nodes}),
-        *timers.put_on(context, {name: to for name, to in rehomed.together.items() if name not in settling.nodes}),
+        *timers.take_off(context, refused, settling.nodes),
+        *timers.put_on(context, rehomed.together, settling.nodes),
     ]
 
 

@@ -6,8 +6,8 @@ that of `blocker` for each pod, at a fraction of the cost.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, repeat
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import chain, repeat, starmap
 
 import msgspec
 
@@ -33,6 +33,7 @@ class Moving(msgspec.Struct, frozen=True, eq=False):
     healthy: Weights | None  # healthy pods by labels, for budgets; None if a pod is unhealthy: each pod is checked
     unsure: tuple[PodClass, ...]  # classes whose placement may be unknown
     controllers: tuple[tuple[str, OwnerReference], ...]  # with the namespace of their pods, without safe-to-evict pods
+    owner_uids: frozenset[str]  # of the controllers
 
     @property
     def pods(self) -> tuple[Pod, ...]:
@@ -52,7 +53,7 @@ class Movings(PerRow[Moving]):
             kins[profile.pod_class.label_class] += moving[profile]
         classes = dict.fromkeys([profile.pod_class for profile in moving])
         owned = (each.pod.metadata for each in moving if each.pod.metadata.annotations.safe_to_evict != "true")
-        controllers = ((each.namespace, owner) for each in owned if (owner := each.controller) is not None)
+        controllers = [(each.namespace, owner) for each in owned if (owner := each.controller) is not None]
         return Moving(
             there,
             is_empty=not moving,
@@ -60,14 +61,18 @@ class Movings(PerRow[Moving]):
             healthy=tuple(kins.items()) if all(each.is_ready for each in weighed) else None,
             unsure=tuple([each for each in classes if not each.is_plain or each.unmodelled]),
             controllers=tuple({(at, of.kind, of.uid, of.name): (at, of) for at, of in controllers}.values()),
+            owner_uids=frozenset([owner.uid for _, owner in controllers]),
         )
 
 
 def first_blocker(context: DrainContext, remaining: Remaining, drain_node: DrainNode, moving: Moving) -> Reason | None:
     """The first blocker of the node's pods; None if all pods may be evicted now."""
+    controllers = context.controllers
     is_clear = moving.is_plain and moving.healthy is not None and remaining.allow(moving.healthy)
-    is_clear = is_clear and not any(context.controllers.is_gone(*each) for each in moving.controllers)
-    if is_clear and not any(map(context.why_such_stay, moving.unsure)):
+    is_clear = is_clear and not (moving.unsure and any(map(context.why_such_stay, moving.unsure)))
+    if is_clear and (
+        moving.owner_uids <= controllers.uids or not any(starmap(controllers.is_gone, moving.controllers))
+    ):
         return None
     return next((reason for pod in moving.pods if (reason := blocker(context, remaining, drain_node, pod))), None)
 
@@ -123,14 +128,14 @@ class Hinting:
         """Keep the previous hints of nodes that were not tried in this plan."""
         self.found |= {each: self._before[each] for each in sources if each in self._before}
 
-    def moved(self, source: str, moves: Iterable[Move]) -> tuple[str, ...]:
-        """Record all moves of a node, and return the names of the destinations."""
+    def moved(self, source: str, moves: Iterable[Move]) -> tuple[Set[int], tuple[str, ...]]:
+        """Record all moves of a node, and return the rows and the names of the destinations."""
         found: Places = {}
-        places = set()
+        names: dict[int, str] = {}
         for each in moves:
-            to = self._snapshot.rows.node(each.to).name
-            places.add(to)
-            known = found.setdefault(each.pod_class.key, {})
+            if each.to not in names:
+                names[each.to] = self._snapshot.rows.node(each.to).name
+            known, to = found.setdefault(each.pod_class.key, {}), names[each.to]
             known[to] = known.get(to, 0) + each.count
         self.found[source] = found
-        return tuple(sorted(places))
+        return names.keys(), tuple(sorted(names.values()))

@@ -1,6 +1,6 @@
 """Candidate timers, the order in which candidates drain, and removal of orphaned taints."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
 
@@ -10,7 +10,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Decision, Facts, Hold, Reason, node_ref, pod_ref
 from reconciler.plan.drain import marks
-from reconciler.plan.drain.candidates import EligibilityContext, completing
+from reconciler.plan.drain.candidates import EligibilityContext
 from reconciler.plan.drain.codes.blockers import KEEPS_TIMER
 from reconciler.plan.drain.codes.candidacy import (
     CompletingDrainCandidate,
@@ -40,7 +40,7 @@ MOST = 200  # taints added in one plan; further nodes get theirs in the next pla
 def since(context: DrainContext, drain_node: DrainNode) -> Instant:
     """Start of the timer; now for a new candidate. Never in the future."""
     instant = drain_node.candidate_since
-    return context.now if instant is None else min(instant, context.now)
+    return context.now if instant is None or instant > context.now else instant
 
 
 def due_at(context: DrainContext, drain_node: DrainNode) -> Instant:
@@ -62,7 +62,7 @@ def delay_ms(drain_node: DrainNode) -> int:
 
 def candidacy(context: DrainContext, drain_node: DrainNode, destinations: tuple[str, ...]) -> Reason:
     """Reason why the node is a candidate."""
-    is_empty, pods = context.is_empty(drain_node), completing(context, drain_node.name)
+    is_empty, pods = context.is_empty(drain_node), context.completing.get(drain_node.name, ())
     by = (drain_node.policy, drain_node.is_ready, is_empty, destinations, pods)
     return context.said.again(drain_node.name, "goes", by, lambda: _candidacy(drain_node, is_empty, destinations, pods))
 
@@ -85,12 +85,14 @@ def _candidate(drain_node: DrainNode, is_empty: bool, destinations: tuple[str, .
     return code(node=name, destinations=destinations_of(destinations), delay_seconds=seconds)
 
 
-def put_on(context: DrainContext, together: Mapping[str, tuple[str, ...]]) -> Iterator[Decision]:
-    """Start timers of new candidates. Candidates beyond the limit of one plan are held until the next plan."""
+def put_on(context: DrainContext, together: Mapping[str, tuple[str, ...]], settling: Set[str]) -> Iterator[Decision]:
+    """Start timers of new candidates. Candidates beyond the limit of one plan are held until the next plan. `settling`:
+    nodes of the last batch, whose timers stay as they are.
+    """
     left = MOST
     for name, destinations in together.items():
         drain_node = context.by_name[name]
-        if context.is_taken(drain_node) or drain_node.candidate_since is not None:
+        if drain_node.candidate_since is not None or name in settling or context.is_taken(drain_node):
             continue
         if left:
             left -= 1
@@ -102,13 +104,15 @@ def put_on(context: DrainContext, together: Mapping[str, tuple[str, ...]]) -> It
             )
 
 
-def take_off(context: DrainContext, refused: Mapping[str, Reason]) -> Iterator[Decision]:
+def take_off(context: DrainContext, refused: Mapping[str, Reason], settling: Set[str]) -> Iterator[Decision]:
     """Stop timers of nodes that are no longer candidates. A draining node keeps its taint until the drain is
     cancelled.
     """
     for drain_node in context.drain_nodes:
         mark, reason = drain_node.candidate, refused.get(drain_node.name)
-        if mark is None or reason is None or drain_node.draining is not None or context.is_taken(drain_node):
+        if mark is None or reason is None or drain_node.name in settling:
+            continue
+        if drain_node.draining is not None or context.is_taken(drain_node):
             continue
         if untouchable(drain_node.node) is not None:
             continue
@@ -194,9 +198,9 @@ def _elsewhere(members: Members, crew: GangNodes) -> tuple[Pod, ...]:
 def left_behind(context: DrainContext) -> Iterator[Decision]:
     """Removal of orphaned taints. The hard taint comes first if a node has both, because a subject has one action."""
     for facts in context.fleet.nodes_drained:
-        node, pool = facts.node, context.pools.get(facts.pool)
-        if facts.pool in context.policy_of or pool is None:
+        if facts.pool in context.policy_of or facts.pool not in context.pools:
             continue
+        node, pool = facts.node, context.pools[facts.pool]
         mark = draining_mark(node) or candidate_mark(node)
         if mark is not None and untouchable(node) is None and not context.is_claimed(node_ref(node)):
             reason = Reason(NoDrainPolicy(pool=pool.name, node=node.name, key=mark.key), pool.origin())

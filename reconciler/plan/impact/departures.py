@@ -25,7 +25,7 @@ from reconciler.plan.draft import Draft
 from reconciler.plan.drain import timers
 from reconciler.plan.drain.backoff import rests_until
 from reconciler.plan.drain.blockers import moves
-from reconciler.plan.drain.candidates import EligibilityContext, completing
+from reconciler.plan.drain.candidates import EligibilityContext
 from reconciler.plan.drain.context import DrainContext, DrainNode
 from reconciler.plan.drain.evictions import EMPTY_FOR_MS
 from reconciler.plan.drain.graceful_eviction import longest_grace
@@ -131,7 +131,7 @@ class _Forecast:
         now = self._context.now
         if drain_node.draining is not None:
             return drain_node.draining.since
-        if completing(self._context, drain_node.name):
+        if drain_node.name in self._context.completing:
             return None
         if self._begins_now(drain_node):
             decision = self._decisions[drain_node.name]

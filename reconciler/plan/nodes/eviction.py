@@ -31,6 +31,7 @@ Weights = tuple[tuple[LabelClass, int], ...]  # number of healthy pods with equa
 
 FOREVER = Instant(2**63 - 1)
 _NEVER = Instant(-1)
+_UNLIMITED = 2**63 - 1  # disruptions of pods without a budget
 _NO_STATUS = BudgetStatus()
 
 
@@ -180,7 +181,7 @@ class Remaining:
     def __init__(self, budgets: PodBudgets, left: Mapping[str, int] | None = None) -> None:
         self._budgets = budgets
         self._quotas = {title: _Quota(pods) for title, pods in (left or {}).items()}  # by the title of a budget
-        self._of_kin: dict[LabelClass, _Quota | None] = {}
+        self._of_kin: dict[LabelClass, _Quota] = {}
 
     def copy(self) -> "Remaining":
         """Independent copy for a trial."""
@@ -213,26 +214,24 @@ class Remaining:
 
     def allow(self, ready: Weights) -> bool:
         """Whether no budget prevents the eviction of any of these pods; the same result as `why_not` for each pod."""
-        for kin, _ in ready:
-            quota = self._quota_of(kin)
-            if quota is not None and quota.left <= 0:
+        quotas = self._of_kin
+        for kin, _ in ready:  # noqa: SIM110 - runs for every node, and a generator is slow
+            if (quotas.get(kin) or self._quota_of(kin)).left <= 0:
                 return False
         return True
 
     def take_all(self, ready: Weights) -> None:
         """Use up disruptions for all these pods, after `allow` was true."""
         for kin, pods in ready:
-            quota = self._quota_of(kin)
-            if quota is not None:
-                quota.take(pods)
+            (self._of_kin.get(kin) or self._quota_of(kin)).take(pods)
 
-    def _quota_of(self, kin: LabelClass) -> _Quota | None:
-        """Quota for healthy pods with equal labels; None without a budget."""
-        if kin not in self._of_kin:
-            budgets = self._budgets.of_kin(kin)
-            is_clear = len(budgets) == 1 and not _is_unseen(budgets[0])
-            self._of_kin[kin] = self._quota(budgets[0]) if is_clear else _Quota(0) if budgets else None
-        return self._of_kin[kin]
+    def _quota_of(self, kin: LabelClass) -> _Quota:
+        """Quota for healthy pods with equal labels; unlimited without a budget."""
+        budgets = self._budgets.of_kin(kin)
+        is_clear = len(budgets) == 1 and not _is_unseen(budgets[0])
+        quota = self._quota(budgets[0]) if is_clear else _Quota(0 if budgets else _UNLIMITED)
+        self._of_kin[kin] = quota
+        return quota
 
     def _quota(self, budget: PodDisruptionBudget) -> _Quota:
         quota = self._quotas.get(budget.title)

@@ -185,14 +185,21 @@ READY_AGAIN_WITHIN_MS = 120_000
 
 def settles_at(node: Node, claim: NodeClaim | None, now: Instant) -> Instant | None:
     """When the node will have settled, or must be checked again; None if the node has settled."""
-    if node.taint(names.ARRIVING) is not None:
+    latest = settled_at(node)
+    if latest == FOREVER:
         return later(now, SETTLES_AFTER_MS)
-    written = [node.metadata.creation_timestamp]
-    written += [each.last_transition_time for each in node.status.conditions if each.type == "Ready"]
-    latest = max(_after(each, SETTLES_AFTER_MS) for each in written)
     if is_initializing(node, claim, now):
         latest = max(latest, _after(node.metadata.creation_timestamp, LONGEST_ARRIVAL_MS))
     return latest if latest > now else None
+
+
+def settled_at(node: Node) -> Instant:
+    """When a node without a NodeClaim settles; FOREVER while the node has the startup taint."""
+    if node.taint(names.ARRIVING) is not None:
+        return FOREVER
+    written = [node.metadata.creation_timestamp]
+    written += [each.last_transition_time for each in node.status.conditions if each.type == "Ready"]
+    return max(_after(each, SETTLES_AFTER_MS) for each in written)
 
 
 def is_initializing(node: Node, claim: NodeClaim | None, now: Instant) -> bool:
