@@ -226,9 +226,9 @@ _KARPENTERS: tuple[CapacityType, ...] = ("reserved", "spot", "on-demand")
 def capacity_types_in_karpenters_order(wish: RuleContext) -> Iterator[Problem]:
     """A NodePool's capacity types are unordered. Only smart pods, each with one type, keep the policy's order."""
     for pool in wish.desired.pools:
-        written = pool.spec.capacity_types
+        written = list(dict.fromkeys(pool.spec.capacity_types))
         preferred = [each for each in _KARPENTERS if each in written]
-        if pool.spec.suspend or written == preferred or len(set(written)) < len(written):
+        if pool.spec.suspend or written == preferred:
             continue
         text = (
             f"Karpenter chooses the capacity type itself and prefers {', then '.join(preferred)}: the order "

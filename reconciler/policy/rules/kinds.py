@@ -107,6 +107,14 @@ GPU_POOL = Kind(
     ),
     rules=(
         ValidationRule(
+            code="RC108",
+            at="capacityTypes",
+            sentence="capacityTypes has the same item twice",
+            remedy="remove one of them",
+            cel="self.capacityTypes.all(one, self.capacityTypes.exists_one(other, other == one))",
+            holds=lambda spec: len(set(spec.capacity_types)) == len(spec.capacity_types),
+        ),
+        ValidationRule(
             code="RC207",
             at="disruption.budgets",
             sentence="a budget must set both schedule and duration, or neither",
