@@ -227,13 +227,14 @@ def _merged(stack: list[PolicyDocument]) -> Layered:
 def merge(base: Node, over: Node) -> Node:
     if not isinstance(base, Mapping) or not isinstance(over, Mapping):
         return over
-    entries = dict(base.entries)
+    entries, removed = dict(base.entries), dict[str, Mark]()
     for name, entry in over.entries.items():
         if isinstance(entry.value, Scalar) and entry.value.value is None:
-            entries.pop(name, None)
+            if entries.pop(name, None) is not None:
+                removed[name] = entry.key.at
         elif name in entries:
             merged = merge(entries[name].value, entry.value)
             entries[name] = msgspec.structs.replace(entry, value=merged)
         else:
             entries[name] = entry
-    return Mapping(entries, base.at)
+    return Mapping(entries, base.at, removed)

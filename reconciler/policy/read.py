@@ -228,12 +228,20 @@ def _missing(place: _SchemaPlace) -> Iterator[Problem]:
     if isinstance(place.shape, Object) and isinstance(place.node, Mapping):
         for field in place.shape.fields:
             if field.required and field.name not in place.node.entries:
-                yield _lacks((*place.path, field.name), field, place.node)
+                at = place.node.removed.get(field.name)
+                path = (*place.path, field.name)
+                yield _lacks(path, field, place.node) if at is None else _removed(path, field, at)
 
 
 def _lacks(path: Path, field: Field, within: Node) -> Problem:
     text = f"{written(path)} is missing: {_within_a_sentence(field.sentence)}"
     return problem(within.at, "RC104", text, f"add {field.name}", written(path))
+
+
+def _removed(path: Path, field: Field, at: Mark) -> Problem:
+    """An overlay sets the required field to null."""
+    text = f"{written(path)} is required, and null removes it: {_within_a_sentence(field.sentence)}"
+    return problem(at, "RC104", text, f"write a value, or remove {field.name} from the overlay", written(path))
 
 
 def _unknown(place: _SchemaPlace) -> Iterator[Problem]:

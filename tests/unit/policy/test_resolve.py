@@ -94,6 +94,48 @@ def test_a_conflict_that_only_one_environment_has_points_at_its_overlay() -> Non
     assert problem.excerpt == "spec: {minSize: 20}"
 
 
+REQUIRED = {
+    "GpuPool": ("devices", "instanceTypes", "nodeClassRef"),
+    "NodeProvisioner": ("poolName", "minSize", "maxSize", "minGPUUtilizationPercent"),
+}
+
+
+@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, fields in REQUIRED.items() for field in fields])
+def test_null_of_a_required_field_points_at_the_overlay(kind: str, field: str) -> None:
+    found = resolved(base__pools=BASE, overlays__prod__p=overlay(f"{{suspend: true, {field}: null}}", kind))
+    (problem,) = found.problems
+    assert (problem.code, problem.file, problem.line) == ("RC104", "overlays/prod/p.yaml", 4)
+    assert problem.column == len("spec: {suspend: true, ") + 1
+
+
+def test_null_below_a_map_points_at_the_overlay_too_and_an_absent_field_at_base() -> None:
+    found = resolved(base__pools=BASE, overlays__prod__p=overlay("{devices: {memory: null}}"))
+    assert [(each.file, each.field) for each in found.problems] == [("overlays/prod/p.yaml", "spec.devices.memory")]
+    without = BASE.replace(", memory: 40Gi", "")
+    found = resolved(base__pools=without, overlays__prod__p=overlay("{devices: {memory: null}}"))
+    assert [(each.file, each.line) for each in found.problems] == [("base/pools.yaml", 5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("apiVersion: v1\nkind: List\nitems: []\n", "RC102"),
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: z}\ndata: {a: b}\n", "RC102"),
+        ("apiVersion: apps/v1\nkind: Deployment\nmetadata: {}\nspec: {}\nstatus: {}\n", "RC102"),
+        ("kind: Kustomization\nresources: [a.yaml]\n", "RC101"),
+        ("image: x\nreplicas: 3\n", "RC101"),
+    ],
+)
+def test_a_document_that_is_no_policy_has_one_problem(text: str, code: str) -> None:
+    assert [each.code for each in resolved(base=BASE, other=text).problems] == [code]
+
+
+@pytest.mark.parametrize("head", ["kind: GpuPool", "apiVersion: gpu.scheduling/v1"])
+def test_a_policy_with_half_a_head_gets_all_its_problems(head: str) -> None:
+    found = resolved(base=f"{head}\nmetadata: {{name: A B}}\nsepc: {{}}\n").problems
+    assert sorted(each.code for each in found) == ["RC101", "RC107", "RC109"]
+
+
 def test_an_object_that_cannot_be_read_is_no_dangling_reference() -> None:
     found = resolved(base=BASE.replace("count: 8", "count: eight"))
     assert [each.code for each in found.problems] == ["RC103"]
