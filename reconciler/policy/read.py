@@ -286,9 +286,13 @@ def _value_problems(error: "ValidationError", place: _SchemaPlace, unreadable: s
         case WholeNumber() as shape if isinstance(node, Scalar):
             yield _integer_problem(shape, node, place.path)
         case Words() as shape if isinstance(node, Scalar):
-            is_form = error.validator == "pattern"
-            size = len(str(node.value))
-            yield _form_problem(shape, node, place.path) if is_form else _out_of_bounds(bounded(shape), place, size)
+            text = str(node.value)
+            if shape.shaped and not _pattern(shape.shaped.pattern).fullmatch(text):
+                # One problem for a value of the wrong form: the length of such a value says nothing.
+                if error.validator == "pattern":
+                    yield _form_problem(shape, node, place.path)
+            else:
+                yield _out_of_bounds(bounded(shape), place, len(text))
         case _:
             yield problem(node.at, "RC106", f"{written(place.path)}: {error.message}", field=written(place.path))
 
