@@ -288,6 +288,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("RC317", "Karpenter does not keep the order of a pool without taints"),
     ("RC318", "A resource does not exist"),
     ("RC319", "A resource name is probably misspelled"),
+    ("RC320", "A taint is set by another component"),
     ("RC401", "A template has a syntax error"),
     ("RC402", "A template uses an undefined value"),
     ("RC403", "A template uses a forbidden operation"),

@@ -2,13 +2,22 @@
 
 import datetime
 import zoneinfo
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import cronsim
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.parsers import is_readable
-from reconciler.model.policy.gpu import Budget, GpuClaim, GpuClaimReport, GpuNodeReport, GpuNodeStatus, GpuPool
+from reconciler.model.policy.gpu import (
+    Budget,
+    GpuClaim,
+    GpuClaimReport,
+    GpuNodeReport,
+    GpuNodeStatus,
+    GpuPool,
+    PoolTaint,
+)
 from reconciler.model.policy.guards import Ceiling, ChangeApproval, ChangeGuard, Window
 from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner, NodeProvisionerReport, PressurePolicy
 from reconciler.model.problem import Problem
@@ -232,6 +241,10 @@ def own_problems(kind: Kind, spec: msgspec.Struct, marks: Mapping[str, Mark]) ->
         for number, window in enumerate(spec.windows):
             found += _window(window, f"spec.windows[{number}]")
     if isinstance(spec, GpuPool):
+        found += [
+            *_reserved_taints("spec.taints", spec.taints),
+            *_reserved_taints("spec.startupTaints", spec.startup_taints),
+        ]
         for number, budget in enumerate(spec.disruption.budgets):
             found += _budget(budget, f"spec.disruption.budgets[{number}]")
     if isinstance(spec, NodeProvisioner):
@@ -264,6 +277,15 @@ def _never_acts(spec: msgspec.Struct) -> Iterator[FieldProblem]:
         case ChangeGuard(cluster_uid=None, per_plan=plan, per_hour=hour) if plan == hour == Ceiling():
             text = "a guard without limits and clusterUID has no effect"
             yield FieldProblem("", "RC310", text, "add a limit below perPlan or perHour, or set suspend: true")
+
+
+def _reserved_taints(path: str, taints: Sequence[PoolTaint]) -> Iterator[FieldProblem]:
+    """Taints that show the state of a node: a node that always has one of them would never be used."""
+    for number, taint in enumerate(taints):
+        owner = names.TAINT_OWNERS.get(taint.key)
+        if owner and (path != "spec.startupTaints" or taint.key not in names.STARTUP_TAINTS):
+            text = f"{owner} itself sets the taint {taint.key}, and a pool may not"
+            yield FieldProblem(f"{path}[{number}].key", "RC320", text, "remove the taint, or use another key")
 
 
 def _budget(budget: Budget, path: str) -> Iterator[FieldProblem]:
