@@ -35,6 +35,7 @@ sys.modules.setdefault("cel.cli", ModuleType("cel.cli"))
 
 POLL_SECONDS = 30.0
 NO_POLICY_FILES = "no policies found: {where} has no .yaml, .yml or .json file"
+NO_POLICIES_IN_FILES = "no policies found: the files of {where} declare none"
 NO_CUSTOM_RESOURCES = "no policies found: {where} has no custom resources of policies"
 
 
@@ -151,9 +152,9 @@ def check_bundle(bundle: Bundle, where: str = "the bundle", only: str | None = N
         problems += shown(bundle, [*error, *pods_wrong])
     errors, warnings = by_severity(problems)
     notices = (NOT_CHECKED,) if rendered and not schema else ()
-    if not bundle.policies and not bundle.problems:
-        nothing = NO_CUSTOM_RESOURCES if bundle.by_field else NO_POLICY_FILES
-        notices = (*notices, nothing.format(where=where))
+    if not errors and not any(wish.declared for wish in resolved.wishes):
+        nothing = NO_POLICIES_IN_FILES if bundle.policies else NO_POLICY_FILES
+        notices = (*notices, (NO_CUSTOM_RESOURCES if bundle.by_field else nothing).format(where=where))
     resolved = msgspec.structs.replace(resolved, wishes=tuple(wishes), problems=errors, warnings=warnings)
     return Checkup(resolved, notices)
 
