@@ -110,8 +110,8 @@ POOL_HASH = "karpenter.sh/nodepool-hash"
 # Taints with these keys show that a component is removing the node
 TAKING = (DELETION_TIME, DRAINING, DISRUPTED)
 
-# Taints by what sets them while the node exists: a pool cannot give them to its nodes. Startup taints are removed again,
-# so a pool may have those of a new node.
+# Taints by what sets them while the node exists: a pool cannot give them to its nodes. Startup taints are removed
+# again, so a pool may have those of a new node.
 _OF_KUBERNETES = "not-ready unreachable unschedulable memory-pressure disk-pressure pid-pressure network-unavailable"
 TAINT_OWNERS = {
     **dict.fromkeys((DELETION_TIME, DRAIN_CANDIDATE, DRAINING, ARRIVING), "reconciler"),

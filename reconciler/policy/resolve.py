@@ -157,7 +157,8 @@ def _wish(
     desired = _sorted_by_kind(declared, bundle.revision, environment)
     # An object with problems still counts as declared, so that references to it are not reported as dangling.
     titles = frozenset((layers.document.kind.name, layers.document.name) for layers in objects)
-    wish = RuleContext(desired, marks, titles, bundle.by_field, is_whole)
+    claims, approvals = (_of_kind(declared, kind) for kind in ("GpuClaim", "ChangeApproval"))
+    wish = RuleContext(desired, marks, titles, bundle.by_field, is_whole, claims, approvals)
     for rule in CROSS_RULES:
         problems += rule(wish)
     return desired, problems
@@ -194,7 +195,7 @@ def _of_missing_base(layers: Layered, problems: list[Problem], names: Sequence[s
 
 def _sorted_by_kind(declared: Sequence[Declared[Any]], revision: str, environment: str) -> Desired:
     def of(kind: str) -> tuple[Declared[Any], ...]:
-        return tuple(sorted((each for each in declared if each.kind == kind), key=lambda each: each.name))
+        return _of_kind(declared, kind)
 
     return Desired(
         revision=revision,
@@ -205,6 +206,10 @@ def _sorted_by_kind(declared: Sequence[Declared[Any]], revision: str, environmen
         pressures=of("PressurePolicy"),
         guards=of("ChangeGuard"),
     )
+
+
+def _of_kind(declared: Sequence[Declared[Any]], kind: str) -> tuple[Declared[Any], ...]:
+    return tuple(sorted((each for each in declared if each.kind == kind), key=lambda each: each.name))
 
 
 def shown(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:

@@ -7,6 +7,7 @@ from reconciler.policy.rules import conflicts, hardware
 
 CROSS_RULES: tuple[Callable[[conflicts.RuleContext], Iterable[Problem]], ...] = (
     conflicts.references_lead_somewhere,
+    conflicts.other_references_lead_somewhere,
     conflicts.one_provisioner_a_pool,
     conflicts.one_order_for_the_same_pods,
     conflicts.one_drain_policy_a_pool,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.fields import Shaped
+from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.policy.guards import ChangeApproval
 from reconciler.model.problem import Problem
 from reconciler.model.quantity import LONGEST_MILLISECONDS, Duration

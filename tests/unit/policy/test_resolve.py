@@ -141,6 +141,48 @@ def test_an_object_that_cannot_be_read_is_no_dangling_reference() -> None:
     assert [each.code for each in found.problems] == ["RC103"]
 
 
+CLAIM = """\
+apiVersion: gpu.scheduling/v1
+kind: GpuClaim
+metadata: {{name: train, namespace: ml}}
+spec: {{devices: {{count: 2}}{pool}}}
+"""
+APPROVAL = """\
+apiVersion: gpu.scheduling/v1
+kind: ChangeApproval
+metadata: {{name: now}}
+spec: {{guardName: {guard}, expires: "2026-11-02T08:00:00Z"}}
+"""
+GUARD = """\
+apiVersion: gpu.scheduling/v1
+kind: ChangeGuard
+metadata: {name: fleet}
+spec: {poolNames: ["*"], perPlan: {maxRemovedNodes: 4}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "warnings"),
+    [
+        (CLAIM.format(pool=""), []),
+        (CLAIM.format(pool=", poolName: a100"), []),
+        (CLAIM.format(pool=", poolName: a10"), [("spec.poolName", 4)]),
+        (CLAIM.format(pool=", poolName: none"), [("spec.poolName", 4)]),
+        (APPROVAL.format(guard="fleet"), []),
+        (APPROVAL.format(guard="a100"), [("spec.guardName", 4)]),
+    ],
+)
+def test_what_a_claim_or_an_approval_names_may_be_declared_elsewhere(
+    other: str, warnings: list[tuple[str, int]]
+) -> None:
+    found = resolved(base=BASE, guard=GUARD, other=other)
+    assert found.problems == ()
+    assert [(each.field, each.line) for each in found.warnings if each.code == "RC301"] == warnings
+    assert resolved(other=other).warnings == (), "all pools and guards are declared elsewhere"
+    unread = resolved(base=BASE, guard=GUARD, other=other, broken="a: [")
+    assert not [each for each in unread.warnings if each.code == "RC301"], "the object may be in the unread file"
+
+
 def test_a_suspended_policy_fights_nobody() -> None:
     second = (
         BASE.split("---\n")[1].replace("name: a100}", "name: other}").replace("{poolName", "{suspend: true, poolName")
