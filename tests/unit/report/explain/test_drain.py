@@ -100,6 +100,29 @@ def test_of_a_pool_that_is_not_named_nothing_is_said() -> None:
     assert "drained" not in asked({"nodes": {"a": {"pods": ["web 2"]}}, "policy": "none"}, "a")
 
 
+@pytest.mark.parametrize("since", [1, 30, 400])
+def test_one_that_is_being_drained_is_no_node_that_is_not_drained(since: int) -> None:
+    rows = asked({"nodes": {"a": {"pods": ["web 2"], "draining": since}, "b": {"pods": ["web 5"]}}}, "a")
+    assert rows["drained"][0].startswith("in progress: a has been draining since")
+    assert "drained if" not in rows, "removing the taint would end the drain"
+
+
+def test_of_a_suspended_policy_it_is_said_that_it_is_suspended() -> None:
+    case = {"nodes": {"a": {"pods": ["web 2"]}, "b": {"pods": ["web 5"]}}, "policy": {"suspend": True}}
+    rows = asked({**case, "keep": {"suspend": True}}, "a")
+    assert rows["drained"] == ["no: DrainPolicy/drains is suspended, policies/a100.yaml:23 @ 4c1f9e2"]
+    assert "DrainPolicy/drains, suspended, " in rows["policies"][0]
+    assert "NodeProvisioner/a100, suspended, " in rows["policies"][0]
+
+
+def test_a_suspended_policy_beside_an_active_one_is_not_told() -> None:
+    others = {"an-older-one": {"poolNames": ["*"], "suspend": True}}
+    rows = asked({"nodes": {"a": {"pods": ["web 2"]}, "b": {"pods": ["web 5"]}}, "others": others}, "a")
+    assert [text.partition(":")[0] for text in rows["drained"]] == ["candidate"]
+    assert "DrainPolicy/drains " in rows["policies"][0]
+    assert "suspended" not in rows["policies"][0]
+
+
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict: true"
 BARE = {"bare": {"owner": "none"}}
 
