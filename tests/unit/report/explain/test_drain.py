@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.model.plan.decision import Taint
 from reconciler.model.plan.evaluation import DrainReport
 from reconciler.plan.drain.codes.blockers import (
     BLOCKERS,
@@ -42,7 +43,7 @@ def asked(case: dict[str, Any], node: str) -> dict[str, list[str]]:
 def test_a_candidate_says_since_when_it_is_one() -> None:
     (told,) = asked({"nodes": {"a": {"pods": ["web 2"], "candidate": 60}, "b": {"pods": ["web 5"]}}}, "a")["drained"]
     assert told.startswith(
-        "candidate: a is unneeded: its pods fit on b. Its drain starts after 10 min. Candidate since"
+        "candidate: a is unneeded: its pods fit on b. Its drain can start after 10 min. Candidate since"
     )
 
 
@@ -98,6 +99,20 @@ def test_where_nobody_looked_it_says_what_was_found_before() -> None:
 
 def test_of_a_pool_that_is_not_named_nothing_is_said() -> None:
     assert "drained" not in asked({"nodes": {"a": {"pods": ["web 2"]}}, "policy": "none"}, "a")
+
+
+@pytest.mark.parametrize("limit", [{"clusterMin": {"nvidia.com/gpu": 24}}, {"maxDrainParallelism": 1}])
+def test_of_candidates_that_cannot_all_be_drained_none_is_promised_its_drain(limit: dict[str, Any]) -> None:
+    nodes: dict[str, Any] = {name: {"pods": ["web 1"], "candidate": 60} for name in ("a", "b", "c")}
+    case = {"nodes": {**nodes, "d": {"pods": ["job 4"]}}, "policy": limit}
+    texts = [asked(case, name)["drained"][0] for name in nodes]
+    assert [text.partition(" Its ")[2].partition(".")[0] for text in texts] == ["drain can start after 10 min"] * 3
+    due = {
+        **case,
+        "nodes": {name: {**said, "candidate": 900} for name, said in nodes.items()} | {"d": case["nodes"]["d"]},
+    }
+    planned = World(due).planned().decisions
+    assert len([each for each in planned if isinstance(each.act, Taint) and each.act.value is not None]) == 1
 
 
 @pytest.mark.parametrize("since", [1, 30, 400])
