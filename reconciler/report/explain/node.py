@@ -159,8 +159,7 @@ def _karpenter(scene: PlanningResult, node: Node) -> Iterator[Row]:
         why = scene.inputs.observed.why_unread("nodeclaims.karpenter.sh")
         yield "Karpenter", f"unknown: {why}" if why else "no NodeClaim for this node"
         return
-    expires = claim.spec.expire_after or "Never"
-    yield "Karpenter", f"NodeClaim/{claim.name}: {_drifted(claim)}, expires: {expires}"
+    yield "Karpenter", f"NodeClaim/{claim.name}: {_drifted(claim)}, expires: {claim.spec.expire_after}"
 
 
 def _drifted(claim: NodeClaim) -> str:
