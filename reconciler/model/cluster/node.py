@@ -197,6 +197,7 @@ class NodeClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 # --- The spec of a NodePool, which is otherwise kept unstructured; a spec with another schema is set aside. None means
 # absent, which differs from empty.
 
+
 class TemplateMetadata(msgspec.Struct, frozen=True, gc=False):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None

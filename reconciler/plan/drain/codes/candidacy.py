@@ -28,7 +28,9 @@ class LeavingPodWithoutPlace(CodeFacts, frozen=True):
 
 
 class DrainCandidate(CodeFacts, frozen=True):
-    template = "{node} is unneeded: its pods fit on {destinations}. Its drain can start after {delay_seconds:minutes} min."
+    template = (
+        "{node} is unneeded: its pods fit on {destinations}. Its drain can start after {delay_seconds:minutes} min."
+    )
 
     node: str
     destinations: Destinations
@@ -36,9 +38,7 @@ class DrainCandidate(CodeFacts, frozen=True):
 
 
 class UnreadyDrainCandidate(CodeFacts, frozen=True):
-    template = (
-        "{node} is not ready, and its pods fit on {destinations}. Its drain can start after {delay_seconds:minutes} min."
-    )
+    template = "{node} is not ready, and its pods fit on {destinations}. Its drain can start after {delay_seconds:minutes} min."
 
     node: str
     destinations: Destinations
@@ -56,9 +56,7 @@ class DrainCandidateNext(CodeFacts, frozen=True):
 
 
 class EmptyDrainCandidate(CodeFacts, frozen=True):
-    template = (
-        "{node} is empty, and no NodeProvisioner scales {pool}. {node} can be removed after {delay_seconds:minutes} min."
-    )
+    template = "{node} is empty, and no NodeProvisioner scales {pool}. {node} can be removed after {delay_seconds:minutes} min."
 
     node: str
     pool: str
@@ -74,8 +72,8 @@ class UnreadyEmptyDrainCandidate(CodeFacts, frozen=True):
 
 class CompletingDrainCandidate(CodeFacts, frozen=True):
     template = (
-        "{node} is unneeded. Its drain can start after the completion of {pods:pod} on the node (first by name: {pod}), "
-        "and after at least {delay_seconds:minutes} min."
+        "{node} is unneeded. Its drain can start after the completion of {pods:pod} on the node (first by name: "
+        "{pod}), and after at least {delay_seconds:minutes} min."
     )
 
     node: str

@@ -29,11 +29,10 @@ from tests.unit.plan.drain.stage import World, tables
 CASES = tables()
 
 
-def asked(case: dict[str, Any], node: str) -> dict[str, list[str]]:
+def asked(case: dict[str, Any], node: str, kind: str = "node", namespace: str = "") -> dict[str, list[str]]:
     world = World(case)
-    answer: Explanation = about(
-        PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned()), ExplainedObject("node", node)
-    )
+    scene = PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
+    answer: Explanation = about(scene, ExplainedObject(kind, node, namespace))
     found: dict[str, list[str]] = {}
     for label, text in answer.rows:
         found.setdefault(label, []).append(text)
@@ -113,6 +112,20 @@ def test_of_candidates_that_cannot_all_be_drained_none_is_promised_its_drain(lim
     }
     planned = World(due).planned().decisions
     assert len([each for each in planned if isinstance(each.act, Taint) and each.act.value is not None]) == 1
+
+
+@pytest.mark.parametrize("node", [{}, {"candidate": 60}, {"draining": 30}], ids=str)
+@pytest.mark.parametrize(("policy", "told"), [({}, "600 s, the maximum of DrainPolicy/drains"), ("none", "")])
+def test_an_invalid_checkpoint_is_told_whether_the_node_drains_or_not(
+    node: dict[str, int], policy: Any, told: str
+) -> None:
+    nodes = {"a": {"pods": ["web 2"], **node}, "b": {"pods": ["job 5"]}}
+    for written, is_valid in (("soon", False), ("120", False), ("120s", True), ("24h", True)):
+        case = {"nodes": nodes, "apps": {"web": {"checkpoint": written}}, "policy": policy}
+        texts = asked(case, "web-0", "pod", "team").get("checkpoint", [])
+        assert len(texts) == (not is_valid)
+        assert all(f"checkpoint: {written} is not a duration" in each and each.endswith(told) for each in texts)
+    assert "checkpoint" not in asked({"nodes": nodes, "policy": policy}, "web-0", "pod", "team")
 
 
 @pytest.mark.parametrize("since", [1, 30, 400])
