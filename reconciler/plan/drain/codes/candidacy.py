@@ -38,7 +38,10 @@ class DrainCandidate(CodeFacts, frozen=True):
 
 
 class UnreadyDrainCandidate(CodeFacts, frozen=True):
-    template = "{node} is not ready, and its pods fit on {destinations}. Its drain can start after {delay_seconds:minutes} min."
+    template = (
+        "{node} is not ready, and its pods fit on {destinations}. "
+        "Its drain can start after {delay_seconds:minutes} min."
+    )
 
     node: str
     destinations: Destinations
@@ -56,7 +59,10 @@ class DrainCandidateNext(CodeFacts, frozen=True):
 
 
 class EmptyDrainCandidate(CodeFacts, frozen=True):
-    template = "{node} is empty, and no NodeProvisioner scales {pool}. {node} can be removed after {delay_seconds:minutes} min."
+    template = (
+        "{node} is empty, and no NodeProvisioner scales {pool}. "
+        "{node} can be removed after {delay_seconds:minutes} min."
+    )
 
     node: str
     pool: str
