@@ -19,7 +19,17 @@ from reconciler.policy.manifests.kubernetes_schema import Structural
 from reconciler.policy.manifests.render import RenderOrder, manifests, orders
 from reconciler.policy.manifests.saved import check_saved
 from reconciler.policy.manifests.smart_pods import pod_orders, smart_pods
-from reconciler.policy.resolve import NotChosen, Resolved, bundle_of, by_severity, chosen, resolve, shown
+from reconciler.policy.resolve import (
+    ADD_TO_FILE,
+    GRANT,
+    NotChosen,
+    Resolved,
+    bundle_of,
+    by_severity,
+    chosen,
+    resolve,
+    shown,
+)
 from reconciler.ports import Source, Wished
 from reconciler.sources.directory import read_directory
 from reconciler.sources.git import Access, GitPlace, read_revision
@@ -94,9 +104,9 @@ def check(origins: Origins, only: str | None = None) -> Checkup:
     return check_bundle(read(origins), ", ".join(path.as_posix() for path in origins.paths), only)
 
 
-def check_custom_resources(observed: Observed) -> Checkup:
-    """The same for policies as custom resources of a cluster."""
-    return check_bundle(bundle_of(observed), "the cluster")
+def check_custom_resources(observed: Observed, *, is_file: bool = False) -> Checkup:
+    """The same for policies as custom resources of a cluster, or of a file."""
+    return check_bundle(bundle_of(observed, ADD_TO_FILE if is_file else GRANT), "the cluster")
 
 
 def own_templates(bundle: Bundle, wish: Desired) -> tuple[str, ...]:

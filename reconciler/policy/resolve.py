@@ -277,11 +277,16 @@ _KIND_NAMES = frozenset(kind.name for kind in POLICY_KINDS)
 _TITLES = tuple(each.title for each in RESOURCE_KINDS if each.group == GROUP and each.kind in _KIND_NAMES)
 
 
-def bundle_of(observed: Observed) -> Bundle:
-    """The current bundle; contains a problem if the bundle is ambiguous or unreadable."""
+GRANT = "grant the rights that `reconciler rbac` prints"
+ADD_TO_FILE = "add the custom resources of policies to the file"
+
+
+def bundle_of(observed: Observed, remedy: str = GRANT) -> Bundle:
+    """The current bundle; contains a problem if the bundle is ambiguous or unreadable. `remedy`: what makes the
+    policies readable."""
     if why := observed.why_unread(*_TITLES):
         text = f"custom resources of policies cannot be read: {why}"
-        return _refused(Problem(WHERE, 0, 0, UNREAD, text, "grant the rights that `reconciler rbac` prints"))
+        return _refused(Problem(WHERE, 0, 0, UNREAD, text, remedy))
     if refused := next((each for each in observed.set_aside if each.kind in _KIND_NAMES), None):
         text = f"{refused.title} cannot be decoded: {refused.refusal.why}"
         return _refused(Problem(WHERE, 0, 0, UNREAD, text, "correct the object, or delete it"))
