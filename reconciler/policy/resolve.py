@@ -17,12 +17,13 @@ from reconciler.model.desired import Declared, Desired
 from reconciler.model.problem import Origin, Problem
 from reconciler.policy.custom_resources import by_field, digest_of
 from reconciler.policy.document import BASE, Layered, PolicyDocument, environment_of, environments, layered, read_head
-from reconciler.policy.read import read_spec
-from reconciler.policy.rules import CROSS_RULES
+from reconciler.policy.read import read_readable
+from reconciler.policy.rules import CROSS_RULES, REFERENCE_RULES
 from reconciler.policy.rules.conflicts import RuleContext
 from reconciler.policy.rules.kinds import POLICY_KINDS, own_problems
 from reconciler.policy.shape import GROUP
 from reconciler.policy.tree import LONGEST_EXCERPT, MOST_MERGED, MOST_PROBLEMS, Mark, places, problem, written
+from reconciler.policy.unreadable import checked
 from reconciler.policy.words import meant
 from reconciler.policy.yaml import hidden, read
 
@@ -137,31 +138,48 @@ def _wish(
     objects: Sequence[Layered], bundle: Bundle, environment: str, is_whole: bool
 ) -> tuple[Desired, list[Problem]]:
     problems: list[Problem] = []
-    declared: list[Declared[Any]] = []
+    declared, partly = list[Declared[Any]](), list[Declared[Any]]()
     marks: dict[tuple[str, str], dict[str, Mark]] = {}
     names = [layers.document.title for layers in objects if layers.in_base]
     for layers in objects:
         if len(problems) > MOST_PROBLEMS:
             break
         document = layers.document
-        spec, errors = read_spec(document.kind.shape, layers.spec, document.named_at)
+        spec = read_readable(document.kind.shape, layers.spec, document.named_at)
         where = dict(_marks(layers))
-        if spec is None:
-            problems += _of_missing_base(layers, errors, names, is_whole)
+        problems += _of_missing_base(layers, spec.problems, names, is_whole)
+        if spec.readable is None or _is_part(layers, spec.problems):
             continue
-        problems += own_problems(document.kind, spec, where)
+        problems += own_problems(document.kind, spec.readable, where)
         marks[document.kind.name, document.name] = where
         origins = tuple((path, _origin(bundle, mark)) for path, mark in where.items())
         noted = layers.labels, layers.annotations
-        declared.append(Declared(document.kind.name, document.name, spec, origins, *noted))
+        found = Declared(document.kind.name, document.name, spec.readable, origins, *noted)
+        (partly if spec.value is None else declared).append(found)
     desired = _sorted_by_kind(declared, bundle.revision, environment)
     # An object with problems still counts as declared, so that references to it are not reported as dangling.
     titles = frozenset((layers.document.kind.name, layers.document.name) for layers in objects)
-    claims, approvals = (_of_kind(declared, kind) for kind in ("GpuClaim", "ChangeApproval"))
-    wish = RuleContext(desired, marks, titles, bundle.by_field, is_whole, claims, approvals)
+    wish = RuleContext(desired, marks, titles, bundle.by_field, is_whole, *_others(declared))
     for rule in CROSS_RULES:
         problems += rule(wish)
+    for each in partly:
+        alone = _sorted_by_kind([each], bundle.revision, environment)
+        wish = RuleContext(alone, marks, titles, bundle.by_field, is_whole, *_others([each]))
+        problems += checked(rule(wish) for rule in REFERENCE_RULES)
     return desired, problems
+
+
+_DeclaredOfKind = tuple[Declared[Any], ...]
+
+
+def _others(declared: Sequence[Declared[Any]]) -> tuple[_DeclaredOfKind, _DeclaredOfKind]:
+    """The GpuClaims and ChangeApprovals, which are no policies."""
+    return _of_kind(declared, "GpuClaim"), _of_kind(declared, "ChangeApproval")
+
+
+def _is_part(layers: Layered, problems: Sequence[Problem]) -> bool:
+    """Whether the object is only an overlay of a base that does not exist, so that its defaults mean nothing."""
+    return not layers.in_base and any(each.code == "RC104" for each in problems)
 
 
 def _origin(bundle: Bundle, mark: Mark) -> Origin:

@@ -7,8 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.model.bundle import Bundle, Text
+from reconciler.policy.read import read_spec
 from reconciler.policy.resolve import Resolved, resolve
+from reconciler.policy.rules.kinds import KINDS as ALL_KINDS
+from reconciler.policy.tree import Mark, Node
+from reconciler.policy.yaml import read
 from tests.lab.places import REPOSITORY
+from tests.policies import specimens
 
 BASE = """\
 apiVersion: gpu.scheduling/v1
@@ -139,6 +144,102 @@ def test_a_policy_with_half_a_head_gets_all_its_problems(head: str) -> None:
 def test_an_object_that_cannot_be_read_is_no_dangling_reference() -> None:
     found = resolved(base=BASE.replace("count: 8", "count: eight"))
     assert [each.code for each in found.problems] == ["RC103"]
+
+
+DRAIN = """\
+apiVersion: gpu.scheduling/v1
+kind: DrainPolicy
+metadata: {name: d}
+spec:
+  poolNames: [a10]
+  maxDrainParallelism: 40
+  maxScaleDownParallelism: 20
+  clusterMin: {cpu: 1Gi}
+  windows:
+  - {schedule: 0 25 * * *, duration: 2h}
+  - {schedule: 0 0 30 2 *, duration: 2h}
+  - {schedule: 0 20 * * *, duration: 2h, timeZone: Europe/Berln}
+"""
+OF_DRAIN = ["RC203", "RC205", "RC205", "RC206", "RC208", "RC301"]
+
+
+def codes(text: str) -> list[str]:
+    return sorted(each.code for each in resolved(base=BASE, text=text).problems)
+
+
+@pytest.mark.parametrize(
+    ("form_error", "code"),
+    [
+        ("  suspend: maybe\n", "RC103"),
+        ("  scaleDownUnneededTime: soon\n", "RC106"),
+        ("  utilizationThresholdPercent: 400\n", "RC105"),
+        ("  - {schedule: hello, duration: 2h}\n", "RC106"),
+        ("  - {schedule: 0 20 * * *}\n", "RC104"),
+        ("  - 7\n", "RC103"),
+    ],
+)
+def test_a_wrong_form_of_one_field_hides_no_problem_of_another(form_error: str, code: str) -> None:
+    assert codes(DRAIN) == OF_DRAIN
+    assert codes(DRAIN + form_error) == sorted([*OF_DRAIN, code])
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong", "hidden", "told"),
+    [
+        ("[a10]", "[a10, 7]", [], ["RC103"]),
+        ("[a10]", "a10", ["RC301"], ["RC103"]),
+        ("maxScaleDownParallelism: 20", "maxScaleDownParallelism: many", ["RC203"], ["RC103"]),
+        ("maxScaleDownParallelism: 20", "maxScaleDownParalelism: 20", ["RC203"], ["RC107"]),
+        ("maxScaleDownParallelism: 20", "maxScaleDownParallelism: -3", ["RC203"], ["RC105"]),
+        ("{cpu: 1Gi}", "{cpu: 1Gi, memory: lots}", [], ["RC106"]),
+        ("{cpu: 1Gi}", "{cpu: 1Gi, no name: 1}", ["RC208"], ["RC106"]),
+        ("0 25 * * *", "[]", ["RC205"], ["RC103"]),
+        ("windows:", "windos:", ["RC205", "RC205", "RC206"], ["RC107"]),
+        ("clusterMin", "scaleDownUnneededTime: yes\n  clusterMin", ["RC301"], ["RC009"]),
+        ("metadata", "metadatum", OF_DRAIN, ["RC107", "RC109"]),
+    ],
+)
+def test_a_rule_about_a_field_of_the_wrong_form_is_not_checked(
+    written: str, wrong: str, hidden: list[str], told: list[str]
+) -> None:
+    expected = [*OF_DRAIN, *told]
+    for code in hidden:
+        expected.remove(code)
+    assert codes(DRAIN.replace(written, wrong)) == sorted(expected)
+
+
+@given(data=some.data())
+def test_a_wrong_form_adds_no_problem_of_another_field(data: some.DataObject) -> None:
+    kind = data.draw(some.sampled_from(ALL_KINDS))
+    spec = data.draw(specimens.allowed(kind.shape).filter(bool))
+    field = data.draw(some.sampled_from(sorted(spec)))
+    wrong = data.draw(some.sampled_from([{"?": []}, [[]], "~", -1]))
+
+    def told(spec: object) -> set[tuple[str, str]]:
+        body = {"apiVersion": "gpu.scheduling/v1", "kind": kind.name, "metadata": {"name": "a"}, "spec": spec}
+        found = resolved(base=json.dumps(body))
+        return {(each.code, each.sentence) for each in (*found.problems, *found.warnings) if each.code[:4] != "RC10"}
+
+    before, after = told(spec), told({**spec, field: wrong})
+    if not read_spec(kind.shape, *node_and_mark({**spec, field: wrong}))[1]:
+        return  # no wrong form of this field
+    assert after <= before
+
+
+def node_and_mark(spec: object) -> tuple[Node, Mark]:
+    (node,), _ = read("a.yaml", json.dumps(spec).encode())
+    return node, node.at
+
+
+def test_an_object_of_the_wrong_form_is_not_planned_with() -> None:
+    found = resolved(base=BASE, text=DRAIN + "  suspend: maybe\n")
+    assert [each.drains for each in found.wishes] == [()]
+
+
+def test_an_overlay_without_base_has_no_problems_of_defaults() -> None:
+    part = overlay("{maxDrainParallelism: 40, windows: 7}", "DrainPolicy")
+    found = resolved(base__p=BASE, overlays__prod__p=part)
+    assert sorted(each.code for each in found.problems) == ["RC103", "RC111"]
 
 
 CLAIM = """\
