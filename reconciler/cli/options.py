@@ -1,6 +1,7 @@
 """Options shared by several commands."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -18,6 +19,7 @@ from reconciler.model import names
 from reconciler.model.fields import NAMESPACE
 from reconciler.model.instant import instant
 from reconciler.model.parsers import is_namespace
+from reconciler.model.policy.guards import OBJECT_TITLE
 from reconciler.model.quantity import Duration, OutOfRange
 from reconciler.policy.resolve import NotChosen
 from reconciler.report.checked import CheckReport
@@ -51,6 +53,20 @@ def _namespace(text: str) -> str:
     return text
 
 
+def _object_title(text: str) -> str:
+    if not re.fullmatch(OBJECT_TITLE.pattern, text):
+        raise ValueError(f'"{text}" is not the name of an object; write KIND/NAME, as plan prints it')
+    return text
+
+
+OBJECT = Parsed("KIND/NAME", _object_title)
+prune_option = click.option(
+    "--prune",
+    type=OBJECT,
+    multiple=True,
+    metavar="KIND/NAME",
+    help="Allow deletion of this object, which no policy declares any more.",
+)
 kubeconfig_option = click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
 _REPOSITORY = click.option(
     "--repo",
@@ -222,12 +238,13 @@ TIME = Parsed("TIME", instant)
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options, and those for base and pruning if the command has them; the command gets all as `question`."""
-    return cluster_options(_with_question(command, (*_OPTIONS, _NOW)))
+    policies = _policies_option("policies, or those in the dump")
+    return cluster_options(_with_question(command, (policies, *_OPTIONS, _NOW)))
 
 
 def live_question_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The same options for a command that acts on a live cluster, now."""
-    return context_option(_with_question(command, _OPTIONS))
+    return context_option(_with_question(command, (_policies_option("policies"), *_OPTIONS)))
 
 
 def _origins(paths: tuple[Path, ...], repository: str, revision: str, resources: bool = False) -> Origins:
@@ -261,14 +278,12 @@ def _with_question(command: Callable[..., Any], options: Sequence[Callable[..., 
     return with_question
 
 
+def _policies_option(default: str) -> Callable[..., Any]:
+    text = f"Path of the policies.  [default: {default}]"
+    return click.option("--policies", type=click.Path(path_type=Path), multiple=True, metavar="PATH", help=text)
+
+
 _OPTIONS = (
-    click.option(
-        "--policies",
-        type=click.Path(path_type=Path),
-        multiple=True,
-        metavar="PATH",
-        help="Path of the policies.  [default: policies, or those in the dump]",
-    ),
     _REPOSITORY,
     revision_option,
     resources_option,

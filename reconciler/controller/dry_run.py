@@ -86,7 +86,8 @@ def _checked(question: Question) -> tuple[Checkup, ClusterView | None]:
     if not question.origins.resources:
         return check(question.origins, question.environment), None
     cluster_view = observed_cluster(question.place)
-    return check_custom_resources(cluster_view.observed), cluster_view
+    is_file = question.place.file is not None
+    return check_custom_resources(cluster_view.observed, is_file=is_file), cluster_view
 
 
 def _of_dump(question: Question) -> tuple[Checkup, ClusterView, Inputs] | None:

@@ -19,7 +19,17 @@ from reconciler.policy.manifests.kubernetes_schema import Structural
 from reconciler.policy.manifests.render import RenderOrder, manifests, orders
 from reconciler.policy.manifests.saved import check_saved
 from reconciler.policy.manifests.smart_pods import pod_orders, smart_pods
-from reconciler.policy.resolve import NotChosen, Resolved, bundle_of, by_severity, chosen, resolve, shown
+from reconciler.policy.resolve import (
+    ADD_TO_FILE,
+    GRANT,
+    NotChosen,
+    Resolved,
+    bundle_of,
+    by_severity,
+    chosen,
+    resolve,
+    shown,
+)
 from reconciler.ports import Source, Wished
 from reconciler.sources.directory import read_directory
 from reconciler.sources.git import Access, GitPlace, read_revision
@@ -35,6 +45,7 @@ sys.modules.setdefault("cel.cli", ModuleType("cel.cli"))
 
 POLL_SECONDS = 30.0
 NO_POLICY_FILES = "no policies found: {where} has no .yaml, .yml or .json file"
+NO_POLICIES_IN_FILES = "no policies found: the files of {where} declare none"
 NO_CUSTOM_RESOURCES = "no policies found: {where} has no custom resources of policies"
 
 
@@ -93,9 +104,9 @@ def check(origins: Origins, only: str | None = None) -> Checkup:
     return check_bundle(read(origins), ", ".join(path.as_posix() for path in origins.paths), only)
 
 
-def check_custom_resources(observed: Observed) -> Checkup:
-    """The same for policies as custom resources of a cluster."""
-    return check_bundle(bundle_of(observed), "the cluster")
+def check_custom_resources(observed: Observed, *, is_file: bool = False) -> Checkup:
+    """The same for policies as custom resources of a cluster, or of a file."""
+    return check_bundle(bundle_of(observed, ADD_TO_FILE if is_file else GRANT), "the cluster")
 
 
 def own_templates(bundle: Bundle, wish: Desired) -> tuple[str, ...]:
@@ -151,9 +162,9 @@ def check_bundle(bundle: Bundle, where: str = "the bundle", only: str | None = N
         problems += shown(bundle, [*error, *pods_wrong])
     errors, warnings = by_severity(problems)
     notices = (NOT_CHECKED,) if rendered and not schema else ()
-    if not bundle.policies and not bundle.problems:
-        nothing = NO_CUSTOM_RESOURCES if bundle.by_field else NO_POLICY_FILES
-        notices = (*notices, nothing.format(where=where))
+    if not errors and not any(wish.declared for wish in resolved.wishes):
+        nothing = NO_POLICIES_IN_FILES if bundle.policies else NO_POLICY_FILES
+        notices = (*notices, (NO_CUSTOM_RESOURCES if bundle.by_field else nothing).format(where=where))
     resolved = msgspec.structs.replace(resolved, wishes=tuple(wishes), problems=errors, warnings=warnings)
     return Checkup(resolved, notices)
 

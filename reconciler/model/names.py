@@ -109,6 +109,21 @@ POOL_HASH = "karpenter.sh/nodepool-hash"
 
 # Taints with these keys show that a component is removing the node
 TAKING = (DELETION_TIME, DRAINING, DISRUPTED)
+
+# Taints by what sets them while the node exists: a pool cannot give them to its nodes. Startup taints are removed
+# again, so a pool may have those of a new node.
+_OF_KUBERNETES = "not-ready unreachable unschedulable memory-pressure disk-pressure pid-pressure network-unavailable"
+TAINT_OWNERS = {
+    **dict.fromkeys((DELETION_TIME, DRAIN_CANDIDATE, DRAINING, ARRIVING), "reconciler"),
+    **dict.fromkeys((DISRUPTED, UNREGISTERED), "Karpenter"),
+    **{f"node.kubernetes.io/{name}": "Kubernetes" for name in (*_OF_KUBERNETES.split(), "out-of-service")},
+    **{f"node.cloudprovider.kubernetes.io/{name}": "Kubernetes" for name in ("uninitialized", "shutdown")},
+}
+STARTUP_TAINTS = frozenset(
+    {ARRIVING, "node.kubernetes.io/not-ready", "node.kubernetes.io/network-unavailable"}
+    | {"node.cloudprovider.kubernetes.io/uninitialized"}
+)
+
 POOL_HASH_VERSION = "karpenter.sh/nodepool-hash-version"
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 SAFE_TO_EVICT_LOCAL_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"  # comma-separated

@@ -26,7 +26,7 @@ _PERCENT = re.compile(PERCENT_PATTERN)
 _MONEY = re.compile(MONEY_PATTERN)
 _UNIT_MILLISECONDS = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _LARGEST_MILLI = (2**63 - 1) * 1000
-_LONGEST_MILLISECONDS = 10 * 366 * 24 * 3_600_000
+LONGEST_MILLISECONDS = 10 * 366 * 24 * 3_600_000
 
 
 class OutOfRange(ValueError):
@@ -79,7 +79,7 @@ class Duration(msgspec.Struct, frozen=True, gc=False, order=True):
         if not _DURATION.fullmatch(text):
             raise ValueError("expected a duration such as 90s, 30m or 1h30m")
         exact = sum(Decimal(number) * _UNIT_MILLISECONDS[unit] for number, unit in _DURATION_PART.findall(text))
-        if exact > _LONGEST_MILLISECONDS:
+        if exact > LONGEST_MILLISECONDS:
             raise OutOfRange("is longer than ten years")
         return cls(int(exact))
 

@@ -44,6 +44,8 @@ def read_head(node: Node, kinds: Sequence[Kind] = KINDS) -> tuple[PolicyDocument
         remedy = f"begin with apiVersion: {API_VERSION}"
         return None, [problem(node.at, "RC101", f"expected an object, got {describe_node(node)}", remedy)]
     kind, problems = _kind(node, kinds)
+    if not _is_meant_as_policy(node, kinds):
+        return None, problems
     name, named_at, errors = _name(node, kind)
     problems += errors
     known = [key for key in _HEAD if key not in {"bundle", "status"}]
@@ -61,6 +63,13 @@ def read_head(node: Node, kinds: Sequence[Kind] = KINDS) -> tuple[PolicyDocument
         return None, problems
     labels, annotations = _texts(node, "labels"), _texts(node, "annotations")
     return PolicyDocument(kind, name, node.get("spec"), node.at, named_at, labels, annotations), problems
+
+
+def _is_meant_as_policy(node: Mapping, kinds: Sequence[Kind]) -> bool:
+    """Whether a document has the group or a kind of policies: any other document gets no problems of its fields."""
+    version, name = node.get("apiVersion"), node.get("kind")
+    has_group = isinstance(version, Scalar) and version.text.startswith(f"{GROUP}/")
+    return has_group or (isinstance(name, Scalar) and name.text in {kind.name for kind in kinds})
 
 
 def _kind(node: Mapping, kinds: Sequence[Kind]) -> tuple[Kind | None, list[Problem]]:
@@ -227,13 +236,14 @@ def _merged(stack: list[PolicyDocument]) -> Layered:
 def merge(base: Node, over: Node) -> Node:
     if not isinstance(base, Mapping) or not isinstance(over, Mapping):
         return over
-    entries = dict(base.entries)
+    entries, removed = dict(base.entries), dict[str, Mark]()
     for name, entry in over.entries.items():
         if isinstance(entry.value, Scalar) and entry.value.value is None:
-            entries.pop(name, None)
+            if entries.pop(name, None) is not None:
+                removed[name] = entry.key.at
         elif name in entries:
             merged = merge(entries[name].value, entry.value)
             entries[name] = msgspec.structs.replace(entry, value=merged)
         else:
             entries[name] = entry
-    return Mapping(entries, base.at)
+    return Mapping(entries, base.at, removed)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from reconciler.model.fields import Within
+from reconciler.model.fields import KeyPattern, Within
 from reconciler.model.problem import Problem
 from reconciler.model.quantity import OutOfRange
 from reconciler.policy.json_schema import Keywords, object_schema_of
@@ -42,25 +42,38 @@ from reconciler.policy.tree import (
     problem,
     written,
 )
+from reconciler.policy.unreadable import UNREADABLE
 from reconciler.policy.words import REPLACED_FIELDS, advice, did_you_mean, expected, how_many, meant, measure_advice
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
     from jsonschema.protocols import Validator
 
-# Stands for a value that could not be read; its problem is already reported.
-_INVALID = object()
+
+class ReadSpec(msgspec.Struct, frozen=True):
+    """The struct of a spec, if it has no problem, and all problems."""
+
+    value: Any | None
+    problems: list[Problem]
+    readable: Any | None  # the struct with UNREADABLE for each field that could not be read; None if no map
 
 
 def read_spec(shape: Object, node: Node | None, at: Mark) -> tuple[Any | None, list[Problem]]:
     """The struct of a spec. `at` is the position to report if the whole spec is missing."""
+    spec = read_readable(shape, node, at)
+    return spec.value, spec.problems
+
+
+def read_readable(shape: Object, node: Node | None, at: Mark) -> ReadSpec:
+    """The same, with what can be read of a spec with problems."""
     whole = node if node is not None else Mapping({}, at)
     unreadable = set[Path]()
     errors = _validator(shape.type).iter_errors(plain(whole))
     found = _problems(errors, _SchemaPlace(("spec",), shape, whole), unreadable)
     reader = _SpecReader(list(islice(found, MOST_PROBLEMS + 1)), unreadable)
     value = reader.value(shape, whole, ("spec",))
-    return (None if reader.problems or reader.doubtful else value), reader.problems
+    is_whole = not reader.problems and not reader.doubtful
+    return ReadSpec(value if is_whole else None, reader.problems, None if value is UNREADABLE else value)
 
 
 class _SpecReader:
@@ -78,25 +91,33 @@ class _SpecReader:
 
     def value(self, shape: Shape, node: Node, path: Path) -> Any:
         if self._has_enough or path in self._unreadable:
-            return _INVALID
+            return UNREADABLE
         match shape, node:
             case Object(), Mapping():
                 return self._object(shape, node, path)
             case ListOf(), Sequence():
                 return self._list(shape, node, path)
             case MapOf(), Mapping():
-                return {name: self.value(shape.value, each.value, (*path, name)) for name, each in node.entries.items()}
+                return self._map(shape, node, path)
             case _, Scalar():
                 return self._leaf(shape, node, path)
         raise TypeError(f"{written(path)} was not checked against its schema")
 
     def _object(self, shape: Object, node: Mapping, path: Path) -> Any:
         values: dict[str, Any] = {}
+        # Any absent field may be the one that an unknown key was meant to be.
+        has_unknown = not node.entries.keys() <= {field.name for field in shape.fields}
         for field in shape.fields:
             given = node.get(field.name)
             if given is not None and not (isinstance(given, Scalar) and given.value is None):
                 values[field.attribute] = self.value(field.shape, given, (*path, field.name))
-        return _INVALID if self.problems or self.doubtful else shape.type(**values)
+            elif field.required or has_unknown:
+                values[field.attribute] = UNREADABLE
+        return shape.type(**values)
+
+    def _map(self, shape: MapOf, node: Mapping, path: Path) -> Any:
+        values = {name: self.value(shape.value, each.value, (*path, name)) for name, each in node.entries.items()}
+        return values if all(_is_key(shape.key, name) for name in values) else UNREADABLE
 
     def _list(self, shape: ListOf, node: Sequence, path: Path) -> Any:
         if shape.merge_key:
@@ -118,14 +139,18 @@ class _SpecReader:
     def _leaf(self, shape: Shape, node: Scalar, path: Path) -> Any:
         if node.doubtful:
             self.doubtful = True
-            return _INVALID
+            return UNREADABLE
         if not isinstance(shape, Measured) or node.value in shape.words:
             return node.value
         try:
             return shape.measure.parse(node.text)
         except ValueError:
             self.problems.append(measure_problem(shape, node, path))
-            return _INVALID
+            return UNREADABLE
+
+
+def _is_key(key: KeyPattern | Choice, name: str) -> bool:
+    return name in key.values if isinstance(key, Choice) else _pattern(key.pattern).fullmatch(name) is not None
 
 
 # --- Checks specs against the published schema of their kind with `jsonschema`; each error becomes a Problem with its
@@ -199,7 +224,11 @@ def _problems(errors: Iterable["ValidationError"], spec: _SchemaPlace, unreadabl
                 whole.add((place.path, error.validator))
                 yield from (_missing if error.validator == "required" else _unknown)(place)
         elif place.path not in unreadable:
-            yield from _value_problems(error, place, unreadable)
+            found = list(_value_problems(error, place))
+            yield from found
+            # One problem for all errors of a value. A list or map of a wrong length has readable items.
+            if found and isinstance(place.node, Scalar):
+                unreadable.add(place.path)
 
 
 def _reached(place: _SchemaPlace, steps: Path) -> _SchemaPlace:
@@ -228,12 +257,20 @@ def _missing(place: _SchemaPlace) -> Iterator[Problem]:
     if isinstance(place.shape, Object) and isinstance(place.node, Mapping):
         for field in place.shape.fields:
             if field.required and field.name not in place.node.entries:
-                yield _lacks((*place.path, field.name), field, place.node)
+                at = place.node.removed.get(field.name)
+                path = (*place.path, field.name)
+                yield _lacks(path, field, place.node) if at is None else _removed(path, field, at)
 
 
 def _lacks(path: Path, field: Field, within: Node) -> Problem:
     text = f"{written(path)} is missing: {_within_a_sentence(field.sentence)}"
     return problem(within.at, "RC104", text, f"add {field.name}", written(path))
+
+
+def _removed(path: Path, field: Field, at: Mark) -> Problem:
+    """An overlay sets the required field to null."""
+    text = f"{written(path)} is required, and null removes it: {_within_a_sentence(field.sentence)}"
+    return problem(at, "RC104", text, f"write a value, or remove {field.name} from the overlay", written(path))
 
 
 def _unknown(place: _SchemaPlace) -> Iterator[Problem]:
@@ -254,7 +291,7 @@ def _unknown(place: _SchemaPlace) -> Iterator[Problem]:
                     yield problem(entry.key.at, "RC107", text)
 
 
-def _value_problems(error: "ValidationError", place: _SchemaPlace, unreadable: set[Path]) -> Iterator[Problem]:
+def _value_problems(error: "ValidationError", place: _SchemaPlace) -> Iterator[Problem]:
     """A value of the right type that is out of bounds or of the wrong form, or has a key of the wrong form."""
     node = place.node
     match place.shape:
@@ -267,10 +304,7 @@ def _value_problems(error: "ValidationError", place: _SchemaPlace, unreadable: s
             count = len(node.entries) if isinstance(node, Mapping) else len(getattr(node, "items", ()))
             yield _out_of_bounds(bounded(shape), place, count)
         case Measured() as shape if isinstance(node, Scalar):
-            # One problem for all errors of a value: the expected form includes length and bounds.
-            if place.path not in unreadable:
-                yield measure_problem(shape, node, place.path)
-            unreadable.add(place.path)
+            yield measure_problem(shape, node, place.path)  # the expected form includes length and bounds
         case Choice(values=values) as shape if isinstance(node, Scalar):
             close = meant(node.text, values)
             text = f"{written(place.path)}: expected {expected(shape)}, got {describe_node(node)}"
@@ -278,9 +312,13 @@ def _value_problems(error: "ValidationError", place: _SchemaPlace, unreadable: s
         case WholeNumber() as shape if isinstance(node, Scalar):
             yield _integer_problem(shape, node, place.path)
         case Words() as shape if isinstance(node, Scalar):
-            is_form = error.validator == "pattern"
-            size = len(str(node.value))
-            yield _form_problem(shape, node, place.path) if is_form else _out_of_bounds(bounded(shape), place, size)
+            text = str(node.value)
+            if shape.shaped and not _pattern(shape.shaped.pattern).fullmatch(text):
+                # One problem for a value of the wrong form: the length of such a value says nothing.
+                if error.validator == "pattern":
+                    yield _form_problem(shape, node, place.path)
+            else:
+                yield _out_of_bounds(bounded(shape), place, len(text))
         case _:
             yield problem(node.at, "RC106", f"{written(place.path)}: {error.message}", field=written(place.path))
 

@@ -17,12 +17,13 @@ from reconciler.model.desired import Declared, Desired
 from reconciler.model.problem import Origin, Problem
 from reconciler.policy.custom_resources import by_field, digest_of
 from reconciler.policy.document import BASE, Layered, PolicyDocument, environment_of, environments, layered, read_head
-from reconciler.policy.read import read_spec
-from reconciler.policy.rules import CROSS_RULES
+from reconciler.policy.read import read_readable
+from reconciler.policy.rules import CROSS_RULES, REFERENCE_RULES
 from reconciler.policy.rules.conflicts import RuleContext
 from reconciler.policy.rules.kinds import POLICY_KINDS, own_problems
 from reconciler.policy.shape import GROUP
 from reconciler.policy.tree import LONGEST_EXCERPT, MOST_MERGED, MOST_PROBLEMS, Mark, places, problem, written
+from reconciler.policy.unreadable import checked
 from reconciler.policy.words import meant
 from reconciler.policy.yaml import hidden, read
 
@@ -137,30 +138,48 @@ def _wish(
     objects: Sequence[Layered], bundle: Bundle, environment: str, is_whole: bool
 ) -> tuple[Desired, list[Problem]]:
     problems: list[Problem] = []
-    declared: list[Declared[Any]] = []
+    declared, partly = list[Declared[Any]](), list[Declared[Any]]()
     marks: dict[tuple[str, str], dict[str, Mark]] = {}
     names = [layers.document.title for layers in objects if layers.in_base]
     for layers in objects:
         if len(problems) > MOST_PROBLEMS:
             break
         document = layers.document
-        spec, errors = read_spec(document.kind.shape, layers.spec, document.named_at)
+        spec = read_readable(document.kind.shape, layers.spec, document.named_at)
         where = dict(_marks(layers))
-        if spec is None:
-            problems += _of_missing_base(layers, errors, names, is_whole)
+        problems += _of_missing_base(layers, spec.problems, names, is_whole)
+        if spec.readable is None or _is_part(layers, spec.problems):
             continue
-        problems += own_problems(document.kind, spec, where)
+        problems += own_problems(document.kind, spec.readable, where)
         marks[document.kind.name, document.name] = where
         origins = tuple((path, _origin(bundle, mark)) for path, mark in where.items())
         noted = layers.labels, layers.annotations
-        declared.append(Declared(document.kind.name, document.name, spec, origins, *noted))
+        found = Declared(document.kind.name, document.name, spec.readable, origins, *noted)
+        (partly if spec.value is None else declared).append(found)
     desired = _sorted_by_kind(declared, bundle.revision, environment)
     # An object with problems still counts as declared, so that references to it are not reported as dangling.
     titles = frozenset((layers.document.kind.name, layers.document.name) for layers in objects)
-    wish = RuleContext(desired, marks, titles, bundle.by_field, is_whole)
+    wish = RuleContext(desired, marks, titles, bundle.by_field, is_whole, *_others(declared))
     for rule in CROSS_RULES:
         problems += rule(wish)
+    for each in partly:
+        alone = _sorted_by_kind([each], bundle.revision, environment)
+        wish = RuleContext(alone, marks, titles, bundle.by_field, is_whole, *_others([each]))
+        problems += checked(rule(wish) for rule in REFERENCE_RULES)
     return desired, problems
+
+
+_DeclaredOfKind = tuple[Declared[Any], ...]
+
+
+def _others(declared: Sequence[Declared[Any]]) -> tuple[_DeclaredOfKind, _DeclaredOfKind]:
+    """The GpuClaims and ChangeApprovals, which are no policies."""
+    return _of_kind(declared, "GpuClaim"), _of_kind(declared, "ChangeApproval")
+
+
+def _is_part(layers: Layered, problems: Sequence[Problem]) -> bool:
+    """Whether the object is only an overlay of a base that does not exist, so that its defaults mean nothing."""
+    return not layers.in_base and any(each.code == "RC104" for each in problems)
 
 
 def _origin(bundle: Bundle, mark: Mark) -> Origin:
@@ -194,7 +213,7 @@ def _of_missing_base(layers: Layered, problems: list[Problem], names: Sequence[s
 
 def _sorted_by_kind(declared: Sequence[Declared[Any]], revision: str, environment: str) -> Desired:
     def of(kind: str) -> tuple[Declared[Any], ...]:
-        return tuple(sorted((each for each in declared if each.kind == kind), key=lambda each: each.name))
+        return _of_kind(declared, kind)
 
     return Desired(
         revision=revision,
@@ -205,6 +224,10 @@ def _sorted_by_kind(declared: Sequence[Declared[Any]], revision: str, environmen
         pressures=of("PressurePolicy"),
         guards=of("ChangeGuard"),
     )
+
+
+def _of_kind(declared: Sequence[Declared[Any]], kind: str) -> tuple[Declared[Any], ...]:
+    return tuple(sorted((each for each in declared if each.kind == kind), key=lambda each: each.name))
 
 
 def shown(bundle: Bundle, problems: Sequence[Problem]) -> list[Problem]:
@@ -272,11 +295,16 @@ _KIND_NAMES = frozenset(kind.name for kind in POLICY_KINDS)
 _TITLES = tuple(each.title for each in RESOURCE_KINDS if each.group == GROUP and each.kind in _KIND_NAMES)
 
 
-def bundle_of(observed: Observed) -> Bundle:
-    """The current bundle; contains a problem if the bundle is ambiguous or unreadable."""
+GRANT = "grant the rights that `reconciler rbac` prints"
+ADD_TO_FILE = "add the custom resources of policies to the file"
+
+
+def bundle_of(observed: Observed, remedy: str = GRANT) -> Bundle:
+    """The current bundle; contains a problem if the bundle is ambiguous or unreadable. `remedy`: what makes the
+    policies readable."""
     if why := observed.why_unread(*_TITLES):
         text = f"custom resources of policies cannot be read: {why}"
-        return _refused(Problem(WHERE, 0, 0, UNREAD, text, "grant the rights that `reconciler rbac` prints"))
+        return _refused(Problem(WHERE, 0, 0, UNREAD, text, remedy))
     if refused := next((each for each in observed.set_aside if each.kind in _KIND_NAMES), None):
         text = f"{refused.title} cannot be decoded: {refused.refusal.why}"
         return _refused(Problem(WHERE, 0, 0, UNREAD, text, "correct the object, or delete it"))

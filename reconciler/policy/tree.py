@@ -36,6 +36,7 @@ class Mapping(msgspec.Struct, frozen=True):
 
     entries: dict[str, MapEntry]
     at: Mark
+    removed: dict[str, Mark] = {}  # keys of base that an overlay sets to null
 
     def get(self, key: str) -> "Node | None":
         entry = self.entries.get(key)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from reconciler.model.fields import Within
-from reconciler.model.quantity import Duration, Money, Percent, Quantity
+from reconciler.model.quantity import LONGEST_MILLISECONDS, Duration, Money, Percent, Quantity
 from reconciler.policy.shape import Choice, Flag, ListOf, MapOf, Measure, Measured, Object, Shape, WholeNumber, Words
 from reconciler.policy.tree import LONGEST_WORD, Mapping, Node, Path, Scalar, Sequence, plain
 
@@ -184,8 +184,8 @@ def _duration(text: str) -> str:
         if part.start() != at or unit is None:
             return ""
         seconds, at = seconds + Decimal(part[1]) * unit, part.end()
-    whole = f"{seconds * 1000:.0f}ms"
-    return str(Duration.parse(whole)) if 0 < at == len(text) and seconds < 10**6 else ""
+    milliseconds = int(seconds * 1000)
+    return str(Duration(milliseconds)) if 0 < at == len(text) and milliseconds <= LONGEST_MILLISECONDS else ""
 
 
 def _only_required(shape: Object, node: Scalar) -> str:
@@ -288,6 +288,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("RC317", "Karpenter does not keep the order of a pool without taints"),
     ("RC318", "A resource does not exist"),
     ("RC319", "A resource name is probably misspelled"),
+    ("RC320", "A taint is set by another component"),
     ("RC401", "A template has a syntax error"),
     ("RC402", "A template uses an undefined value"),
     ("RC403", "A template uses a forbidden operation"),

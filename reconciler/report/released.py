@@ -32,6 +32,7 @@ from reconciler.report.plans.plan_json import decision_json
 from reconciler.report.wording import counted
 
 FORMAT_VERSION = 2
+_ADD_YES = "add --yes to release them."
 NOTHING = "Nothing of reconciler is left to release."
 
 
@@ -41,6 +42,7 @@ class ReleaseHeader(msgspec.Struct, frozen=True):
     now: Instant
     tool_version: str
     pool: str = ""  # empty: everything
+    is_file: bool = False  # the cluster was read from a file
 
 
 class Released(msgspec.Struct, frozen=True):
@@ -105,7 +107,8 @@ def _blocks(released: Released) -> Iterator[Block]:
 
 def _total(released: Released, due: int) -> str:
     if not released.is_asked:
-        return f"{counted(due, 'object')} to be released: add --yes to release them." if due else NOTHING
+        how = "to release them, run release --yes without --cluster." if released.about.is_file else _ADD_YES
+        return f"{counted(due, 'object')} to be released: {how}" if due else NOTHING
     text = f"{counted(released.done, 'object')} released" if released.done else ""
     if released.failed:
         return f"{text or 'nothing released'}, {len(released.failed)} not: run the command again to finish"

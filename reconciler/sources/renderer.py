@@ -165,14 +165,14 @@ class TemplateTexts:
                 self.broken[template.path] = line, f"byte {error.start + 1} of the file is not UTF-8"
 
     def lacks(self, name: str) -> Problem | None:
-        """The problem if a requested template does not exist."""
+        """The problem if a requested template does not exist. It has no file: the policy that names it is at fault."""
         if name in self.texts or name in self.broken:
             return None
         if name.startswith("/") or ".." in name.split("/"):
             text = f'"{name}" is outside of the templates folder'
-            return self.problem(Fault("RC403", name, text, remedy="name a template of the bundle"))
+            return Problem("", 0, 0, "RC403", text, "name a template of the bundle")
         text = f'there is no template "{name}"{did_you_mean(name, [*self.texts, *self.broken])}'
-        return self.problem(Fault("RC405", name, text, remedy=f"add {FOLDER}{name}, or name an existing template"))
+        return Problem("", 0, 0, "RC405", text, f"add {FOLDER}{name}, or name an existing template")
 
     def problem(self, fault: Fault) -> Problem:
         """The fault with its source line, and a column if its word occurs there."""

@@ -128,6 +128,7 @@ class _Node:
     def _claim(self, node: Manifest, node_pool: Manifest) -> Manifest:
         hashes = {key: node_pool["metadata"]["annotations"][key] for key in (names.POOL_HASH, names.POOL_HASH_VERSION)}
         conditions = ("Launched", "Registered", "Initialized", "Ready")
+        template = node_pool["spec"]["template"]["spec"]
         return {
             "apiVersion": "karpenter.sh/v1",
             "kind": "NodeClaim",
@@ -137,7 +138,7 @@ class _Node:
                 "annotations": hashes,
                 **_identity(f"claim-{self.name}"),
             },
-            "spec": {"nodeClassRef": node_pool["spec"]["template"]["spec"]["nodeClassRef"]},
+            "spec": {key: template[key] for key in ("nodeClassRef", "expireAfter")},
             "status": {
                 "nodeName": self.name,
                 "providerID": f"kwok://{self.name}",

@@ -9,7 +9,15 @@ import click
 
 from reconciler import __version__, report
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options import answered, is_answered, live_question_options, output_options, wants_color, write
+from reconciler.cli.options import (
+    answered,
+    is_answered,
+    live_question_options,
+    output_options,
+    prune_option,
+    wants_color,
+    write,
+)
 from reconciler.cli.plan_output import setting_of
 from reconciler.cli.stderr import refused
 from reconciler.controller.apply_once import (
@@ -42,12 +50,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 @click.command()
 @click.argument("saved", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="[PLAN]")
 @live_question_options
-@click.option(
-    "--prune",
-    multiple=True,
-    metavar="KIND/NAME",
-    help="Allow deletion of this object, which no policy declares any more.",
-)
+@prune_option
 @click.option("--yes", is_flag=True, help="Skip the confirmation prompt. Without a terminal there is no prompt.")
 @click.option(
     "--digest", metavar="SHA256", help="Full digest of the reviewed PLAN, as printed by plan --out and by reports."

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from reconciler.cli.exit_codes import ExitCode
-from reconciler.cli.options import DURATION, answered, kubeconfig_option, resources_option, revision_option
+from reconciler.cli.options import DURATION, OBJECT, answered, kubeconfig_option, resources_option, revision_option
 from reconciler.cli.stderr import refused
 from reconciler.controller.cluster import ClusterPlace, current_instant
 from reconciler.controller.dry_run import checked
@@ -28,7 +28,6 @@ from reconciler.policy.resolve import chosen
 
 _BEGINNING = re.compile(r"[0-9a-f]{4,39}")
 _REVISION = re.compile(r"[0-9a-f]{4,64}|[a-z]+:[0-9a-f]{64}")  # a commit, dir:…, resources:…
-_LOST = re.compile(r"[A-Za-z][A-Za-z0-9]*(/[a-z0-9][-a-z0-9.]*){1,2}")
 _KINDS: tuple[ApprovedKind, ...] = get_args(ApprovedKind)
 _COUNT = click.IntRange(0, 100_000)
 
@@ -76,6 +75,7 @@ class _InvalidPolicies(Exception):
 )
 @click.option(
     "--prune",
+    type=OBJECT,
     metavar="KIND/NAME",
     multiple=True,
     help="An object that may be deleted when no policy declares it, such as NodePool/old.",
@@ -131,9 +131,6 @@ def _check(approved: tuple[str, ...], request: ApprovalRequest) -> None:
         raise click.UsageError(
             "name what to approve: KIND/NAME of a policy, or --prune KIND/NAME of an object that may be deleted"
         )
-    for title in request.prune:
-        if not _LOST.fullmatch(title):
-            raise click.UsageError(f'"{title}" is not the name of an object; write KIND/NAME, as plan prints it')
     if not request.guard:
         if approved or request.ceilings != Ceiling():
             raise click.UsageError("name the guard to pass with --guard NAME")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from reconciler.cli.options import DURATION, Output, answered, output_options, question_options, write
+from reconciler.cli.options import DURATION, Output, answered, output_options, prune_option, question_options, write
 from reconciler.cli.plan_output import PlanOutput, ending_options, setting_of
 from reconciler.cli.stderr import progress, refused, warning_lines
 from reconciler.controller.dry_run import DryRun, dry_run
@@ -26,12 +26,7 @@ from reconciler.report.plans.plan_document import plan_document
 @click.option(
     "--base", default="", metavar="REV", help="Show only what this change causes, compared with revision REV."
 )
-@click.option(
-    "--prune",
-    multiple=True,
-    metavar="KIND/NAME",
-    help="Allow deletion of this object, which no policy declares any more.",
-)
+@prune_option
 @click.option("--forecast", "ahead", type=DURATION, metavar="6h", help="Simulate the plan this far ahead.")
 @ending_options
 @output_options

@@ -40,7 +40,8 @@ def command(place: ClusterPlace, outputs: tuple[Output, ...], color: str, **aske
 
 def _to_be_released(place: ClusterPlace, pool: str) -> Released:
     cluster_view = answered(lambda: observed_cluster(place))
-    return Released(_about(cluster_view, pool), left=release(cluster_view.observed, pool), is_asked=False)
+    about = _about(cluster_view, pool, is_file=place.file is not None)
+    return Released(about, left=release(cluster_view.observed, pool), is_asked=False)
 
 
 def _released(acting: Acting, pool: str) -> Released:
@@ -48,5 +49,5 @@ def _released(acting: Acting, pool: str) -> Released:
     return Released(_about(cluster_view, pool), taken.carried_out, taken.left)
 
 
-def _about(cluster_view: ClusterView, pool: str) -> ReleaseHeader:
-    return ReleaseHeader(cluster_view.name, cluster_view.observed, cluster_view.now, __version__, pool)
+def _about(cluster_view: ClusterView, pool: str, *, is_file: bool = False) -> ReleaseHeader:
+    return ReleaseHeader(cluster_view.name, cluster_view.observed, cluster_view.now, __version__, pool, is_file)

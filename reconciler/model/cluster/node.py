@@ -146,8 +146,11 @@ class NodeClaimRequirement(msgspec.Struct, frozen=True, gc=False, omit_defaults=
     key: str = ""
 
 
+EXPIRES_AFTER = "720h"  # of NodePools and NodeClaims: default of the API server, which fills in an absent value
+
+
 class ClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    expire_after: str = ""
+    expire_after: str = EXPIRES_AFTER
     termination_grace_period: str = ""
     requirements: tuple[NodeClaimRequirement, ...] = ()
 
@@ -193,8 +196,6 @@ class NodeClass(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 # --- The spec of a NodePool, which is otherwise kept unstructured; a spec with another schema is set aside. None means
 # absent, which differs from empty.
-
-EXPIRES_AFTER = "720h"  # default of the API server
 
 
 class TemplateMetadata(msgspec.Struct, frozen=True, gc=False):

@@ -83,7 +83,9 @@ class Requirement(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class Budget(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """How many nodes Karpenter may disrupt at once."""
 
-    nodes: Annotated[str, Says("Number or percentage of nodes."), Shaped(r"^((100|[0-9]{1,2})%|[0-9]+)$", "10 or 10%")]
+    nodes: Annotated[
+        str, Says("Number or percentage of nodes."), Shaped(r"^((100|[0-9]{1,2})%|[0-9]+)$", '"10" in quotes, or 10%')
+    ]
     reasons: Annotated[
         list[Literal["Empty", "Underutilized", "Drifted"]], Says("Limited disruption reasons; empty means all.")
     ] = msgspec.field(default_factory=list)
@@ -93,7 +95,7 @@ class Budget(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         Within(1, 200),
         Shaped(
             r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly)|[^ @]+( [^ ]+){4})$",
-            "five cron fields, such as 0 9 * * 1-5, or @daily",
+            'five cron fields, such as 0 9 * * 1-5, or "@daily" in quotes',
         ),
     ] = None
     duration: Annotated[Duration | None, Says("Duration of the budget in whole minutes; required with a schedule.")] = (

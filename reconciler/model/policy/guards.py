@@ -57,6 +57,11 @@ class ChangeGuard(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 ApprovedKind = Literal["GpuPool", "NodeProvisioner", "DrainPolicy", "PressurePolicy"]
 
 
+OBJECT_TITLE = Shaped(
+    r"^[A-Za-z][A-Za-z0-9]*(/[a-z0-9][-a-z0-9.]*){1,2}$", "KIND/NAME or KIND/NAMESPACE/NAME, as printed by plan"
+)
+
+
 class ApprovedObject(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A policy with exactly one content."""
 
@@ -91,10 +96,7 @@ class ChangeApproval(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         list[
             Annotated[
                 str,
-                Shaped(
-                    r"^[A-Za-z][A-Za-z0-9]*(/[a-z0-9][-a-z0-9.]*){1,2}$",
-                    "KIND/NAME or KIND/NAMESPACE/NAME, as printed by plan",
-                ),
+                OBJECT_TITLE,
                 Within(1, 600),
             ]
         ],

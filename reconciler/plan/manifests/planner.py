@@ -317,7 +317,7 @@ def prune(context: ManifestContext, left_out: Set[str]) -> Iterator[Verdict]:
     wished = {(each.kind, each.namespace, each.name) for each in context.inputs.desired.manifests}
     for key in sorted(context.objects.keys() - wished):
         live = context.objects[key]
-        if live.is_ours and not context.other_environment(live) and not _comes_and_goes(live):
+        if live.is_ours and not context.other_environment(live) and not _is_needed(context, live):
             pool = live.metadata.labels.get(names.POOL, "")
             if pool not in left_out:
                 with planning_for(pool):
@@ -325,9 +325,19 @@ def prune(context: ManifestContext, left_out: Set[str]) -> Iterator[Verdict]:
                 yield orphan
 
 
-def _comes_and_goes(live: Unstructured) -> bool:
-    """Whether the object is a smart pod: those have no manifest, and their creator deletes them."""
-    return live.kind == "Pod" and names.COMPONENT in live.metadata.labels
+def _is_needed(context: ManifestContext, live: Unstructured) -> bool:
+    """Whether the object may not be deleted although it has no manifest: a smart pod, which its creator deletes, or the
+    PriorityClass of smart pods while a suspended pool or a pod uses it."""
+    if live.kind == "Pod":
+        return names.COMPONENT in live.metadata.labels
+    if (live.kind, live.name) != ("PriorityClass", names.SMART_PODS_PRIORITY):
+        return False
+    if any(pool.spec.mode == "Enforce" for pool in context.pools.values()) or context.inputs.observed.why_unread(
+        "pods"
+    ):
+        return True
+    users = (each for each in context.inputs.observed.pods if each.spec.priority_class_name == live.name)
+    return any(not each.is_finished for each in users)
 
 
 def _orphan(context: ManifestContext, live: Unstructured) -> Verdict:

@@ -25,6 +25,11 @@ class RenderOrder(msgspec.Struct, frozen=True):
     pool: Declared[GpuPool]
     request: RenderRequest
 
+    @property
+    def template_field(self) -> str:
+        """The field of the pool that names the template."""
+        return "spec.template"
+
 
 def orders(wish: Desired) -> tuple[RenderOrder, ...]:
     """The render orders of a Desired, one per pool."""
@@ -140,11 +145,16 @@ def clashes(ordered: Sequence[Manifest]) -> Iterator[Problem]:
 
 
 def problem_for_pool(order: RenderOrder, problem: Problem) -> Problem:
-    """The same problem, with the pool for which the template was rendered."""
+    """The same problem, with the pool for which the template was rendered; located there if it has no file."""
     place = order.pool.origin()
     about = f" (for GpuPool/{order.pool.name}, {place.place})"
     subject = PolicyRef("GpuPool", order.pool.name)
-    return msgspec.structs.replace(problem, sentence=problem.sentence + about, subject=subject)
+    located = msgspec.structs.replace(problem, sentence=problem.sentence + about, subject=subject)
+    if problem.file:
+        return located
+    named = order.pool.origin(order.template_field)
+    column = 1 if named.line else 0
+    return msgspec.structs.replace(located, file=named.file, line=named.line, column=column, field=order.template_field)
 
 
 # --- Manifests that are shared by all pools: the PriorityClass of smart pods, created once any pool is in Enforce mode.

@@ -32,6 +32,10 @@ class PodOrder(RenderOrder, frozen=True):
 
     instance_type: str
 
+    @property
+    def template_field(self) -> str:
+        return _TEMPLATE
+
 
 def pod_orders(wish: Desired) -> tuple[PodOrder, ...]:
     """The render orders of a Desired, by pool and instance type."""
@@ -67,7 +71,7 @@ def _smart_pod(wish: Desired, order: PodOrder, rendering: Rendering, document: Y
 def smart_pod_problems(order: PodOrder, rendering: Rendering, documents: Sequence[Yielded]) -> Iterator[Problem]:
     kinds = [each.data["kind"] for each in documents]
     if kinds != ["Pod"]:
-        place = order.pool.origin(_TEMPLATE)
+        place = order.pool.origin(order.template_field)
         file, line = (place.file, place.line)
         if documents:
             # Either the first surplus document, or the first document if it is not a Pod.

@@ -5,8 +5,11 @@ from collections.abc import Callable, Iterable
 from reconciler.model.problem import Problem
 from reconciler.policy.rules import conflicts, hardware
 
-CROSS_RULES: tuple[Callable[[conflicts.RuleContext], Iterable[Problem]], ...] = (
-    conflicts.references_lead_somewhere,
+Rule = Callable[[conflicts.RuleContext], Iterable[Problem]]
+
+REFERENCE_RULES: tuple[Rule, ...] = (conflicts.references_lead_somewhere, conflicts.other_references_lead_somewhere)
+CROSS_RULES: tuple[Rule, ...] = (
+    *REFERENCE_RULES,
     conflicts.one_provisioner_a_pool,
     conflicts.one_order_for_the_same_pods,
     conflicts.one_drain_policy_a_pool,

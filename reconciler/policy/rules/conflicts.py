@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from reconciler.model.desired import Declared, Desired
-from reconciler.model.policy.gpu import CapacityType, GpuPool
+from reconciler.model.policy.gpu import CapacityType, GpuClaim, GpuPool
+from reconciler.model.policy.guards import ChangeApproval
 from reconciler.model.policy.scaling import LEAST_DELAY_MS, DrainPolicy, NodeProvisioner, PressurePolicy
 from reconciler.model.problem import Problem
 from reconciler.policy.manifests.pool_values import MOST, overlapping, untainted
@@ -25,6 +26,8 @@ class RuleContext(msgspec.Struct, frozen=True):
     written: frozenset[tuple[str, str]]  # kind and name of all objects, including unreadable ones
     by_field: bool = False  # users locate values by field, not by line
     is_whole: bool = True  # False: a document could not be read and may contain further objects
+    claims: tuple[Declared[GpuClaim], ...] = ()
+    approvals: tuple[Declared[ChangeApproval], ...] = ()
 
     def problem(self, about: Declared[object], path: str, texts: tuple[str, str, str]) -> Problem:
         """A problem of a value of an object; `texts` is code, sentence and remedy."""
@@ -174,13 +177,30 @@ def references_lead_somewhere(wish: RuleContext) -> Iterator[Problem]:
             yield from _pool(wish, policy, f"spec.poolNames[{number}]", name)
 
 
+def other_references_lead_somewhere(wish: RuleContext) -> Iterator[Problem]:
+    """The objects that a GpuClaim or ChangeApproval names may be declared elsewhere: a warning, if any are here."""
+    named: list[tuple[Declared[Any], str, str, str | None]]
+    named = [(claim, "spec.poolName", "GpuPool", claim.spec.pool_name) for claim in wish.claims]
+    named += [(each, "spec.guardName", "ChangeGuard", each.spec.guard_name) for each in wish.approvals]
+    for about, path, kind, name in named:
+        if name is not None and any(declared == kind for declared, _ in wish.written):
+            for problem in _reference(wish, about, path, (kind, name)):
+                yield msgspec.structs.replace(problem, severity="warning")
+
+
 def _pool(wish: RuleContext, about: Declared[object], path: str, name: str) -> Iterator[Problem]:
-    if (name == "*" and path != "spec.poolName") or ("GpuPool", name) in wish.written or not wish.is_whole:
+    if name != "*" or path == "spec.poolName":
+        yield from _reference(wish, about, path, ("GpuPool", name))
+
+
+def _reference(wish: RuleContext, about: Declared[object], path: str, title: tuple[str, str]) -> Iterator[Problem]:
+    kind, name = title
+    if title in wish.written or not wish.is_whole:
         return
-    known = [each for kind, each in wish.written if kind == "GpuPool"]
-    close = meant(name, known)
-    text = f'{path}: there is no GpuPool "{name}"' + (f'; did you mean "{close}"?' if close else "")
-    problem = wish.problem(about, path, ("RC301", text, "" if close else "declare the pool, or use another name"))
+    close = meant(name, [each for other, each in wish.written if other == kind])
+    text = f'{path}: there is no {kind} "{name}"' + (f'; did you mean "{close}"?' if close else "")
+    noun = "pool" if kind == "GpuPool" else "guard"
+    problem = wish.problem(about, path, ("RC301", text, "" if close else f"declare the {noun}, or use another name"))
     yield msgspec.structs.replace(problem, field=path)
 
 
@@ -226,9 +246,9 @@ _KARPENTERS: tuple[CapacityType, ...] = ("reserved", "spot", "on-demand")
 def capacity_types_in_karpenters_order(wish: RuleContext) -> Iterator[Problem]:
     """A NodePool's capacity types are unordered. Only smart pods, each with one type, keep the policy's order."""
     for pool in wish.desired.pools:
-        written = pool.spec.capacity_types
+        written = list(dict.fromkeys(pool.spec.capacity_types))
         preferred = [each for each in _KARPENTERS if each in written]
-        if pool.spec.suspend or written == preferred or len(set(written)) < len(written):
+        if pool.spec.suspend or written == preferred:
             continue
         text = (
             f"Karpenter chooses the capacity type itself and prefers {', then '.join(preferred)}: the order "

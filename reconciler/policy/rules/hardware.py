@@ -7,11 +7,12 @@ from typing import Literal
 
 import msgspec
 
-from reconciler.model.policy.gpu import GpuClaim, GpuPool
-from reconciler.model.policy.scaling import DrainPolicy, PressurePolicy
+from reconciler.model.policy.gpu import ClaimedDevices, Devices, GpuClaim, GpuPool, InstanceType
+from reconciler.model.policy.scaling import DrainPolicy, Pressure, PressurePolicy
 from reconciler.model.problem import Problem
 from reconciler.model.quantity import Quantity
 from reconciler.policy.rules.conflicts import RuleContext
+from reconciler.policy.unreadable import as_far_as_readable, checked
 
 # Model, GPUs per node, and instance types.
 _GPU_TYPES = (
@@ -184,28 +185,46 @@ class FieldProblem(msgspec.Struct, frozen=True):
 
 def resource_problems(spec: msgspec.Struct) -> Iterator[FieldProblem]:
     """Problems of all resources that an object names."""
+    return checked(_resource_rules(spec))
+
+
+def _resource_rules(spec: msgspec.Struct) -> Iterator[Iterator[FieldProblem]]:
     match spec:
         case GpuPool():
-            yield from unknown_names("spec.limits", spec.limits, (*OF_NODES, NODES))
-            yield from invalid_amounts("spec.limits", spec.limits)  # 0 is valid: Karpenter launches no node
-            yield from invalid_amounts("spec.devices", {"memory": spec.devices.memory}, may_be_none=False)
-            for number, each in enumerate(spec.instance_types):
-                path = f"spec.instanceTypes[{number}].capacity"
-                yield from unknown_names(path, each.capacity, OF_NODES)
-                yield from invalid_amounts(path, each.capacity, may_be_none=False)
+            yield unknown_names("spec.limits", spec.limits, (*OF_NODES, NODES))
+            yield invalid_amounts("spec.limits", spec.limits)  # 0 is valid: Karpenter launches no node
+            yield _memory_of_gpus(spec.devices, may_be_none=False)
+            for number, each in enumerate(as_far_as_readable(spec.instance_types)):
+                yield _capacity(each, f"spec.instanceTypes[{number}].capacity")
         case DrainPolicy():
-            yield from unknown_names("spec.clusterMin", spec.cluster_min, OF_NODES)
-            yield from invalid_amounts("spec.clusterMin", spec.cluster_min)
+            yield unknown_names("spec.clusterMin", spec.cluster_min, OF_NODES)
+            yield invalid_amounts("spec.clusterMin", spec.cluster_min)
         case PressurePolicy():
-            yield from unknown_names("spec.resources", spec.resources, OF_NODES)
-            yield from unknown_names("spec.computeUnit", spec.compute_unit, OF_NODES)
-            for name, bounds in spec.resources.items():
-                yield from _in_bytes(f"spec.resources.{name}.system", name, bounds.system, may_be_none=True)
-            for name, amount in spec.compute_unit.items():
-                yield from _in_bytes(f"spec.computeUnit.{name}", name, amount, may_be_none=False)
-            yield from _in_bytes("spec.memSlotSize", "memory", spec.mem_slot_size, may_be_none=False)
-        case GpuClaim() if spec.devices.memory is not None:
-            yield from invalid_amounts("spec.devices", {"memory": spec.devices.memory})
+            yield unknown_names("spec.resources", spec.resources, OF_NODES)
+            yield unknown_names("spec.computeUnit", spec.compute_unit, OF_NODES)
+            yield checked(_bounds(name, bounds) for name, bounds in spec.resources.items())
+            yield checked(_unit(name, amount) for name, amount in spec.compute_unit.items())
+            yield _in_bytes("spec.memSlotSize", "memory", spec.mem_slot_size, may_be_none=False)
+        case GpuClaim():
+            yield _memory_of_gpus(spec.devices, may_be_none=True)
+
+
+def _memory_of_gpus(devices: Devices | ClaimedDevices, *, may_be_none: bool) -> Iterator[FieldProblem]:
+    if devices.memory is not None:
+        yield from invalid_amounts("spec.devices", {"memory": devices.memory}, may_be_none=may_be_none)
+
+
+def _capacity(instance_type: InstanceType, path: str) -> Iterator[FieldProblem]:
+    yield from unknown_names(path, instance_type.capacity, OF_NODES)
+    yield from invalid_amounts(path, instance_type.capacity, may_be_none=False)
+
+
+def _bounds(name: str, bounds: Pressure) -> Iterator[FieldProblem]:
+    return _in_bytes(f"spec.resources.{name}.system", name, bounds.system, may_be_none=True)
+
+
+def _unit(name: str, amount: Quantity) -> Iterator[FieldProblem]:
+    return _in_bytes(f"spec.computeUnit.{name}", name, amount, may_be_none=False)
 
 
 def unknown_names(path: str, resources: Iterable[str], known: tuple[str, ...]) -> Iterator[FieldProblem]:
@@ -243,15 +262,17 @@ def invalid_amounts(
     path: str, resources: Mapping[str, Quantity], *, may_be_none: bool = True
 ) -> Iterator[FieldProblem]:
     """`may_be_none`: whether 0 is a valid amount."""
-    for name, amount in resources.items():
-        where = f"{path}.{name}"
-        yield from _in_bytes(where, name, amount, may_be_none=may_be_none)
-        if name in _COUNTED and amount.binary and amount.milli:
-            text = f"{where}: {amount} is not a number of {name}: Ki, Mi and Gi are for bytes"
-            yield FieldProblem(where, "RC208", text, f"write {_number(amount)}", names_path=True)
-        elif name in _WHOLE and amount.milli % 1000:
-            text = f"{where}: {amount} is not a whole number of {name}"
-            yield FieldProblem(where, "RC208", text, "write a whole number", names_path=True)
+    return checked(_amount(f"{path}.{name}", name, amount, may_be_none) for name, amount in resources.items())
+
+
+def _amount(where: str, name: str, amount: Quantity, may_be_none: bool) -> Iterator[FieldProblem]:
+    yield from _in_bytes(where, name, amount, may_be_none=may_be_none)
+    if name in _COUNTED and amount.binary and amount.milli:
+        text = f"{where}: {amount} is not a number of {name}: Ki, Mi and Gi are for bytes"
+        yield FieldProblem(where, "RC208", text, f"write {_number(amount)}", names_path=True)
+    elif name in _WHOLE and amount.milli % 1000:
+        text = f"{where}: {amount} is not a whole number of {name}"
+        yield FieldProblem(where, "RC208", text, "write a whole number", names_path=True)
 
 
 def _in_bytes(path: str, resource: str, amount: Quantity, *, may_be_none: bool) -> Iterator[FieldProblem]:

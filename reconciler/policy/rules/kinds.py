@@ -2,20 +2,38 @@
 
 import datetime
 import zoneinfo
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import cronsim
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.parsers import is_readable
-from reconciler.model.policy.gpu import Budget, GpuClaim, GpuClaimReport, GpuNodeReport, GpuNodeStatus, GpuPool
-from reconciler.model.policy.guards import Ceiling, ChangeApproval, ChangeGuard, Window
-from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner, NodeProvisionerReport, PressurePolicy
+from reconciler.model.policy.gpu import (
+    Budget,
+    GpuClaim,
+    GpuClaimReport,
+    GpuNodeReport,
+    GpuNodeStatus,
+    GpuPool,
+    PoolTaint,
+)
+from reconciler.model.policy.guards import Ceiling, ChangeApproval, ChangeGuard, SizeSchedule, Window
+from reconciler.model.policy.scaling import (
+    DrainPolicy,
+    NodeProvisioner,
+    NodeProvisionerReport,
+    PressurePolicy,
+)
 from reconciler.model.problem import Problem
 from reconciler.policy.rules.hardware import FieldProblem, resource_problems
 from reconciler.policy.shape import AGE, OF_POLICIES, READY, Kind, PrinterColumn, ValidationRule
 from reconciler.policy.tree import Mark, problem
+from reconciler.policy.unreadable import as_far_as_readable, checked
 from reconciler.policy.words import did_you_mean
+
+T = TypeVar("T")
 
 CHANGE_APPROVAL = Kind(
     spec=ChangeApproval,
@@ -106,6 +124,14 @@ GPU_POOL = Kind(
         *OF_POLICIES,
     ),
     rules=(
+        ValidationRule(
+            code="RC108",
+            at="capacityTypes",
+            sentence="capacityTypes has the same item twice",
+            remedy="remove one of them",
+            cel="self.capacityTypes.all(one, self.capacityTypes.exists_one(other, other == one))",
+            holds=lambda spec: len(set(spec.capacity_types)) == len(spec.capacity_types),
+        ),
         ValidationRule(
             code="RC207",
             at="disruption.budgets",
@@ -219,20 +245,37 @@ _SOME_DAY = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 
 def own_problems(kind: Kind, spec: msgspec.Struct, marks: Mapping[str, Mark]) -> list[Problem]:
     """Problems of a single object. A value without a position is a default: the problem then points to the object."""
-    found = [*_broken_rules(kind, spec), *_never_acts(spec)]
+    groups = (
+        _broken_rules(kind, spec),
+        _of_windows(spec),
+        _of_pool(spec),
+        [_never_acts(spec)],
+        [resource_problems(spec)],
+    )
+    return [_located(each, marks) for group in groups for each in checked(group)]
+
+
+_Rules = Iterator[Iterator[FieldProblem]]
+
+
+def _of_windows(spec: msgspec.Struct) -> _Rules:
     if isinstance(spec, DrainPolicy | NodeProvisioner):
-        for number, window in enumerate(spec.windows):
-            found += _window(window, f"spec.windows[{number}]")
-    if isinstance(spec, GpuPool):
-        for number, budget in enumerate(spec.disruption.budgets):
-            found += _budget(budget, f"spec.disruption.budgets[{number}]")
+        yield from _each(_window, spec.windows, "spec.windows")
     if isinstance(spec, NodeProvisioner):
-        for number, schedule in enumerate(spec.schedules):
-            found += _window(schedule, f"spec.schedules[{number}]")
-            if schedule.min_size is None and schedule.warm_nodes is None:
-                text = "a schedule without minSize and warmNodes has no effect"
-                found.append(FieldProblem(f"spec.schedules[{number}]", "RC310", text, "add minSize or warmNodes"))
-    return [_located(each, marks) for each in (*found, *resource_problems(spec))]
+        yield from _each(_window, spec.schedules, "spec.schedules")
+        yield from _each(_without_effect, spec.schedules, "spec.schedules")
+
+
+def _of_pool(spec: msgspec.Struct) -> _Rules:
+    if isinstance(spec, GpuPool):
+        yield _reserved_taints("spec.taints", spec.taints)
+        yield _reserved_taints("spec.startupTaints", spec.startup_taints)
+        yield from _each(_budget, spec.disruption.budgets, "spec.disruption.budgets")
+
+
+def _each(rule: Callable[[T, str], Iterator[FieldProblem]], items: Sequence[T], path: str) -> _Rules:
+    """The rule for each item of a list, which may be unreadable."""
+    return (rule(item, f"{path}[{number}]") for number, item in enumerate(as_far_as_readable(items)))
 
 
 def _located(each: FieldProblem, marks: Mapping[str, Mark]) -> Problem:
@@ -241,11 +284,14 @@ def _located(each: FieldProblem, marks: Mapping[str, Mark]) -> Problem:
     return msgspec.structs.replace(located, severity=each.severity)
 
 
-def _broken_rules(kind: Kind, spec: msgspec.Struct) -> Iterator[FieldProblem]:
-    values = msgspec.structs.asdict(spec)
-    for rule in kind.rules:
-        if not rule.holds(spec):
-            yield FieldProblem(f"spec.{rule.at}", rule.code, rule.sentence.format(**values), rule.remedy)
+def _broken_rules(kind: Kind, spec: msgspec.Struct) -> _Rules:
+    return (_broken(rule, spec) for rule in kind.rules)
+
+
+def _broken(rule: ValidationRule, spec: msgspec.Struct) -> Iterator[FieldProblem]:
+    if not rule.holds(spec):
+        sentence = rule.sentence.format(**msgspec.structs.asdict(spec))
+        yield FieldProblem(f"spec.{rule.at}", rule.code, sentence, rule.remedy)
 
 
 def _never_acts(spec: msgspec.Struct) -> Iterator[FieldProblem]:
@@ -258,12 +304,27 @@ def _never_acts(spec: msgspec.Struct) -> Iterator[FieldProblem]:
             yield FieldProblem("", "RC310", text, "add a limit below perPlan or perHour, or set suspend: true")
 
 
+def _reserved_taints(path: str, taints: Sequence[PoolTaint]) -> Iterator[FieldProblem]:
+    """Taints that show the state of a node: a node that always has one of them would never be used."""
+    for number, taint in enumerate(taints):
+        owner = names.TAINT_OWNERS.get(taint.key)
+        if owner and (path != "spec.startupTaints" or taint.key not in names.STARTUP_TAINTS):
+            text = f"{owner} itself sets the taint {taint.key}, and a pool may not"
+            yield FieldProblem(f"{path}[{number}].key", "RC320", text, "remove the taint, or use another key")
+
+
 def _budget(budget: Budget, path: str) -> Iterator[FieldProblem]:
     """Karpenter cannot parse an invalid schedule and then disrupts no node of the pool at all."""
     if budget.schedule is not None and not is_readable(budget.schedule):
         at = f"{path}.schedule"
         remedy = 'write minute, hour, day, month and weekday, as in "0 9 * * 1-5", or @daily; in UTC'
         yield FieldProblem(at, "RC205", f'{at}: "{budget.schedule}" is not a valid schedule', remedy, names_path=True)
+
+
+def _without_effect(schedule: SizeSchedule, path: str) -> Iterator[FieldProblem]:
+    if schedule.min_size is None and schedule.warm_nodes is None:
+        text = "a schedule without minSize and warmNodes has no effect"
+        yield FieldProblem(path, "RC310", text, "add minSize or warmNodes")
 
 
 def _window(window: Window, path: str) -> Iterator[FieldProblem]:

@@ -1,14 +1,17 @@
 """Explanation of a node."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from reconciler.model import names
 from reconciler.model.cluster.node import Node, NodeClaim
+from reconciler.model.desired import Declared
 from reconciler.model.instant import format_moment, timestamp
 from reconciler.model.plan.consequence import Consequence, Fate
 from reconciler.model.plan.decision import Decision, Evict, Hold, Label, Reason
 from reconciler.model.plan.evaluation import DrainEligibility, DrainReport
 from reconciler.model.plan.inputs import Inputs
+from reconciler.model.policy.scaling import DrainPolicy
 from reconciler.plan.draft import Draft
 from reconciler.plan.drain.codes.blockers import BeingDrained, PodWithoutPlace, ScaledDown
 from reconciler.plan.drain.placement_search import keepers, pod_of
@@ -156,8 +159,7 @@ def _karpenter(scene: PlanningResult, node: Node) -> Iterator[Row]:
         why = scene.inputs.observed.why_unread("nodeclaims.karpenter.sh")
         yield "Karpenter", f"unknown: {why}" if why else "no NodeClaim for this node"
         return
-    expires = claim.spec.expire_after or "Never"
-    yield "Karpenter", f"NodeClaim/{claim.name}: {_drifted(claim)}, expires: {expires}"
+    yield "Karpenter", f"NodeClaim/{claim.name}: {_drifted(claim)}, expires: {claim.spec.expire_after}"
 
 
 def _drifted(claim: NodeClaim) -> str:
@@ -170,17 +172,21 @@ def _drifted(claim: NodeClaim) -> str:
 
 def _drained(scene: PlanningResult, node: Node) -> Iterator[Row]:
     """Result of the drain evaluation of the node."""
+    drain = _drain_policy(scene, node)
+    if drain is not None and drain.spec.suspend:
+        yield "drained", f"no: DrainPolicy/{drain.name} is suspended, {placed(drain.origin('spec.suspend'))}"
     for each in scene.plan.report(DrainReport).weighed:
         if each.node != node.name or (type(each.reason.facts) in _BY_TAINT and is_still(scene, node)):
             continue
         since = f" Candidate since {timestamp(each.since)}." if each.since is not None else ""
         place = placed(each.reason.origin)
-        state = "candidate" if each.is_candidate else "no"
+        is_under_way = isinstance(each.reason.facts, BeingDrained)
+        state = "candidate" if each.is_candidate else "in progress" if is_under_way else "no"
         yield "drained", f"{state}: {sentence(each.reason)}{since} {place}".rstrip()
         if each.tried is not None:
             yield "last tried", _last_tried(each)
         yield from _keeping_rows(scene, each)
-        if change := changes_of(scene.inputs, each):
+        if not is_under_way and (change := changes_of(scene.inputs, each)):
             yield "drained if", change
 
 
@@ -195,12 +201,12 @@ def _last_tried(weighed: DrainEligibility) -> str:
 
 
 def _in_play(scene: PlanningResult, node: Node) -> Iterator[Row]:
-    desired = scene.inputs.desired
-    provisioner = next((each for each in desired.provisioners if each.spec.pool_name == node.pool), None)
-    drain = next((each for each in desired.drains if {"*", node.pool} & set(each.spec.pool_names)), None)
+    drain = _drain_policy(scene, node)
+    scaling = (each for each in scene.inputs.desired.provisioners if each.spec.pool_name == node.pool)
+    provisioner = min(scaling, key=_active_first, default=None)
     parts = [
-        f"NodeProvisioner/{provisioner.name} {placed(provisioner.origin())}" if provisioner else "no NodeProvisioner",
-        f"DrainPolicy/{drain.name} {placed(drain.origin())}" if drain else "no DrainPolicy: pods are not moved",
+        _policy_words(provisioner) if provisioner else "no NodeProvisioner",
+        _policy_words(drain) if drain else "no DrainPolicy: pods are not moved",
     ]
     yield "policies", "; ".join(parts)
     ours = [
@@ -210,6 +216,20 @@ def _in_play(scene: PlanningResult, node: Node) -> Iterator[Row]:
         yield "taints", f"{', '.join(ours)}"
     yield from freeze_rows(Freezes(scene.inputs, scene.fleet).of_node(node.name))
     yield from guard_rows(scene, node.pool)
+
+
+def _drain_policy(scene: PlanningResult, node: Node) -> Declared[DrainPolicy] | None:
+    """The DrainPolicy of the node's pool; if none is active, a suspended one."""
+    drains = (each for each in scene.inputs.desired.drains if {"*", node.pool} & set(each.spec.pool_names))
+    return min(drains, key=_active_first, default=None) if node.pool else None
+
+
+def _active_first(policy: Declared[Any]) -> tuple[bool, str]:
+    return policy.spec.suspend, policy.name
+
+
+def _policy_words(policy: Declared[Any]) -> str:
+    return f"{policy.kind}/{policy.name}{', suspended,' if policy.spec.suspend else ''} {placed(policy.origin())}"
 
 
 # --- Pods that block a drain of the node: one row per pod, up to a limit.

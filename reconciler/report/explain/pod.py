@@ -14,7 +14,9 @@ from reconciler.plan.capacity.offerings import LaunchOption
 from reconciler.plan.capacity.requests import Requested, Requests, SmartPodIdentity, machine_phase
 from reconciler.plan.capacity.words import choice_words, obstacle_words, obstacles_words
 from reconciler.plan.files.dump import PlanningResult
+from reconciler.plan.karpenter.budgets import nanoseconds
 from reconciler.plan.nodes.eviction import FOREVER, PodBudgets, stays_until
+from reconciler.plan.nodes.ownership import drain_policies
 from reconciler.plan.smart_pods.advance import SmartPodPhase, read
 from reconciler.plan.smart_pods.lift_gates import REFUSED
 from reconciler.report.explain.about import (
@@ -88,6 +90,7 @@ def _rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
         yield "budget", f"{budget.title}: disruptionsAllowed is {budget.status.disruptions_allowed}"
     if why := unread(scene, "poddisruptionbudgets.policy"):
         yield "budget", f"unknown: {why}"
+    yield from _checkpoint(scene, pod)
     yield from _waits(pod)
     yield from waiting_rows(scene, pod)
     yield from smart_rows(scene, pod)
@@ -97,6 +100,23 @@ def _rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
         yield "node", about_node(scene, pod.node).headline
     elif pod.node and (why := unread(scene, "nodes")):
         yield "node", f"unknown: {why}"
+
+
+def _checkpoint(scene: PlanningResult, pod: Pod) -> Iterator[Row]:
+    """Of an invalid checkpoint time: the time that a drain would give the pod."""
+    written = pod.metadata.annotations.checkpoint
+    if not written or not pod.counts or pod.stays_with_its_node:
+        return
+    try:
+        nanoseconds(written)
+    except ValueError:
+        node = scene.fleet.node(pod.node)
+        drain = drain_policies(scene.inputs.desired).get(node.pool) if node is not None else None
+        text = f"the annotation {names.CHECKPOINT}: {written} is not a duration such as 120s"
+        if drain is not None:
+            seconds = drain.spec.max_graceful_termination_seconds
+            text += f": a drain gives the pod {seconds} s, the maximum of DrainPolicy/{drain.name}"
+        yield "checkpoint", text
 
 
 def _homeless(pod: Pod, fates: Sequence[Consequence]) -> Iterator[Row]:

@@ -193,7 +193,8 @@ def _rows(scene: PlanningResult, subject: ExplainedObject) -> Iterator[Row]:
     drain = next((each for each in scene.inputs.desired.drains if each.name == subject.name), None)
     if drain is None or subject.kind.lower() != "drainpolicy":
         return
-    yield "policy", f"drains nodes of {', '.join(drain.spec.pool_names)}, {placed(drain.origin())}"
+    action = "suspended: drains no nodes of" if drain.spec.suspend else "drains nodes of"
+    yield "policy", f"{action} {', '.join(drain.spec.pool_names)}, {placed(drain.origin())}"
     weighed_by = (each for each in scene.plan.report(DrainReport).weighed if each.policy == drain.name)
     pools = grouped(weighed_by, lambda each: each.pool)
     for pool, weighed in sorted(pools.items()):

@@ -1,7 +1,9 @@
 """The command line: help, wrong usage, interrupts, and the codes it ends with."""
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +63,29 @@ def test_help_imports_no_command() -> None:
         "assert not [each for each in sys.modules if each.startswith('reconciler.cli.commands')], sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("command", ["plan", "apply", "approve"])
+@pytest.mark.parametrize("title", ["foo", "NodePool/", "/old", "NodePool/a/b/c", "NodePool old", "NodePool/Old"])
+def test_what_is_pruned_is_named_with_its_kind(command: str, title: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--prune", title]) == 64
+    assert f'"{title}" is not the name of an object' in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("command", ["apply", "run"])
+def test_a_command_that_reads_no_dump_names_none(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "[default: policies]" in text
+    assert "those in the dump" not in text
+
+
+def test_releasing_what_a_file_has_is_done_in_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    taints = [{"key": "gpu.scheduling/draining", "effect": "NoSchedule", "value": "1793000000"}]
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "uid": "u"}, "spec": {"taints": taints}}
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}))
+    assert main(["release", "--cluster", str(file), "--complete"]) == 0
+    text = capsys.readouterr().out
+    assert "1 object to be released: to release them, run release --yes without --cluster." in text
+    assert "add --yes" not in text

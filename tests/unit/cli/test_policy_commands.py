@@ -119,6 +119,21 @@ def test_finding_nothing_is_said(here: Path, capsys: pytest.CaptureFixture[str])
     assert "no policies found: policies has no .yaml, .yml or .json file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n---\n", "null\n"])
+def test_so_is_finding_files_without_policies(text: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "policies" / "guard.yaml").write_text(text)
+    assert main(["validate"]) == 0
+    assert "no policies found: the files of policies declare none" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_read_is_told_and_not_that_there_are_no_policies(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "policies" / "guard.yaml").write_text("a: [\n")
+    assert main(["validate"]) == 3
+    assert "no policies found" not in capsys.readouterr().err
+
+
 def test_what_has_problems_is_not_rendered(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "policies" / "guard.yaml").write_text(GUARD.replace("4", "four"))
     assert main(["render"]) == 3

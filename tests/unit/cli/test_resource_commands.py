@@ -61,6 +61,18 @@ def test_half_a_bundle_is_no_policy(folder: Path, capsys: pytest.CaptureFixture[
     assert "missing: GpuPool/a100" in told
 
 
+@pytest.mark.parametrize("command", ["plan", "explain", "status"])
+def test_a_file_without_policies_is_no_lack_of_rights(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["node/a"] if command == "explain" else []
+    assert main([command, *arguments, "--cluster", cluster_of(folder, ""), "--resources"]) == 3
+    text = capsys.readouterr().err
+    assert "error[RC523]" in text
+    assert "add the custom resources of policies to the file" in text
+    assert "rights" not in text
+
+
 def test_a_template_of_one_s_own_can_t_come_along(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     templates = folder / "policies" / "templates"
     templates.mkdir()

@@ -32,17 +32,24 @@ ALL = [
 ]
 
 
-def warnings(types: str, suspend: str = "false") -> list[str]:
+def problems(types: str, suspend: str = "false") -> list[str]:
     resolved = resolve(Bundle("r", (Text("p.yaml", POOL.format(types=types, suspend=suspend).encode()),)))
-    assert resolved.problems == ()
-    return [each.code for each in resolved.warnings]
+    return [each.code for each in (*resolved.problems, *resolved.warnings)]
 
 
 @pytest.mark.parametrize("types", ALL)
 def test_an_order_that_karpenter_does_not_keep_is_a_warning(types: str) -> None:
-    assert warnings(types) == ([] if types in KEPT else ["RC315"])
+    assert problems(types) == ([] if types in KEPT else ["RC315"])
 
 
-def test_a_suspended_pool_buys_nothing_and_a_repeated_type_is_no_order() -> None:
-    assert warnings("on-demand, spot", suspend="true") == []
-    assert warnings("spot, spot") == []
+def test_a_suspended_pool_buys_nothing() -> None:
+    assert problems("on-demand, spot", suspend="true") == []
+
+
+@pytest.mark.parametrize("types", ["spot, spot", "spot, on-demand, spot", "spot, on-demand, on-demand"])
+def test_a_repeated_type_is_refused(types: str) -> None:
+    assert problems(types) == ["RC108"]
+
+
+def test_a_repeated_type_hides_no_wrong_order() -> None:
+    assert problems("on-demand, on-demand, spot") == ["RC108", "RC315"]

@@ -7,8 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reconciler.model.bundle import Bundle, Text
+from reconciler.policy.read import read_spec
 from reconciler.policy.resolve import Resolved, resolve
+from reconciler.policy.rules.kinds import POLICY_KINDS
+from reconciler.policy.tree import Mark, Node
+from reconciler.policy.yaml import read
 from tests.lab.places import REPOSITORY
+from tests.policies import specimens
 
 BASE = """\
 apiVersion: gpu.scheduling/v1
@@ -94,9 +99,189 @@ def test_a_conflict_that_only_one_environment_has_points_at_its_overlay() -> Non
     assert problem.excerpt == "spec: {minSize: 20}"
 
 
+REQUIRED = {
+    "GpuPool": ("devices", "instanceTypes", "nodeClassRef"),
+    "NodeProvisioner": ("poolName", "minSize", "maxSize", "minGPUUtilizationPercent"),
+}
+
+
+@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, fields in REQUIRED.items() for field in fields])
+def test_null_of_a_required_field_points_at_the_overlay(kind: str, field: str) -> None:
+    found = resolved(base__pools=BASE, overlays__prod__p=overlay(f"{{suspend: true, {field}: null}}", kind))
+    (problem,) = found.problems
+    assert (problem.code, problem.file, problem.line) == ("RC104", "overlays/prod/p.yaml", 4)
+    assert problem.column == len("spec: {suspend: true, ") + 1
+
+
+def test_null_below_a_map_points_at_the_overlay_too_and_an_absent_field_at_base() -> None:
+    found = resolved(base__pools=BASE, overlays__prod__p=overlay("{devices: {memory: null}}"))
+    assert [(each.file, each.field) for each in found.problems] == [("overlays/prod/p.yaml", "spec.devices.memory")]
+    without = BASE.replace(", memory: 40Gi", "")
+    found = resolved(base__pools=without, overlays__prod__p=overlay("{devices: {memory: null}}"))
+    assert [(each.file, each.line) for each in found.problems] == [("base/pools.yaml", 5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("apiVersion: v1\nkind: List\nitems: []\n", "RC102"),
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: z}\ndata: {a: b}\n", "RC102"),
+        ("apiVersion: apps/v1\nkind: Deployment\nmetadata: {}\nspec: {}\nstatus: {}\n", "RC102"),
+        ("kind: Kustomization\nresources: [a.yaml]\n", "RC101"),
+        ("image: x\nreplicas: 3\n", "RC101"),
+    ],
+)
+def test_a_document_that_is_no_policy_has_one_problem(text: str, code: str) -> None:
+    assert [each.code for each in resolved(base=BASE, other=text).problems] == [code]
+
+
+@pytest.mark.parametrize("head", ["kind: GpuPool", "apiVersion: gpu.scheduling/v1"])
+def test_a_policy_with_half_a_head_gets_all_its_problems(head: str) -> None:
+    found = resolved(base=f"{head}\nmetadata: {{name: A B}}\nsepc: {{}}\n").problems
+    assert sorted(each.code for each in found) == ["RC101", "RC107", "RC109"]
+
+
 def test_an_object_that_cannot_be_read_is_no_dangling_reference() -> None:
     found = resolved(base=BASE.replace("count: 8", "count: eight"))
     assert [each.code for each in found.problems] == ["RC103"]
+
+
+DRAIN = """\
+apiVersion: gpu.scheduling/v1
+kind: DrainPolicy
+metadata: {name: d}
+spec:
+  poolNames: [a10]
+  maxDrainParallelism: 40
+  maxScaleDownParallelism: 20
+  clusterMin: {cpu: 1Gi}
+  windows:
+  - {schedule: 0 25 * * *, duration: 2h}
+  - {schedule: 0 0 30 2 *, duration: 2h}
+  - {schedule: 0 20 * * *, duration: 2h, timeZone: Europe/Berln}
+"""
+OF_DRAIN = ["RC203", "RC205", "RC205", "RC206", "RC208", "RC301"]
+
+
+def codes(text: str) -> list[str]:
+    return sorted(each.code for each in resolved(base=BASE, text=text).problems)
+
+
+@pytest.mark.parametrize(
+    ("form_error", "code"),
+    [
+        ("  suspend: maybe\n", "RC103"),
+        ("  scaleDownUnneededTime: soon\n", "RC106"),
+        ("  utilizationThresholdPercent: 400\n", "RC105"),
+        ("  - {schedule: hello, duration: 2h}\n", "RC106"),
+        ("  - {schedule: 0 20 * * *}\n", "RC104"),
+        ("  - 7\n", "RC103"),
+    ],
+)
+def test_a_wrong_form_of_one_field_hides_no_problem_of_another(form_error: str, code: str) -> None:
+    assert codes(DRAIN) == OF_DRAIN
+    assert codes(DRAIN + form_error) == sorted([*OF_DRAIN, code])
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong", "hidden", "told"),
+    [
+        ("[a10]", "[a10, 7]", [], ["RC103"]),
+        ("[a10]", "a10", ["RC301"], ["RC103"]),
+        ("maxScaleDownParallelism: 20", "maxScaleDownParallelism: many", ["RC203"], ["RC103"]),
+        ("maxScaleDownParallelism: 20", "maxScaleDownParalelism: 20", ["RC203"], ["RC107"]),
+        ("maxScaleDownParallelism: 20", "maxScaleDownParallelism: -3", ["RC203"], ["RC105"]),
+        ("{cpu: 1Gi}", "{cpu: 1Gi, memory: lots}", [], ["RC106"]),
+        ("{cpu: 1Gi}", "{cpu: 1Gi, no name: 1}", ["RC208"], ["RC106"]),
+        ("0 25 * * *", "[]", ["RC205"], ["RC103"]),
+        ("windows:", "windos:", ["RC205", "RC205", "RC206"], ["RC107"]),
+        ("clusterMin", "scaleDownUnneededTime: yes\n  clusterMin", ["RC301"], ["RC009"]),
+        ("metadata", "metadatum", OF_DRAIN, ["RC107", "RC109"]),
+    ],
+)
+def test_a_rule_about_a_field_of_the_wrong_form_is_not_checked(
+    written: str, wrong: str, hidden: list[str], told: list[str]
+) -> None:
+    expected = [*OF_DRAIN, *told]
+    for code in hidden:
+        expected.remove(code)
+    assert codes(DRAIN.replace(written, wrong)) == sorted(expected)
+
+
+@settings(max_examples=60)
+@given(data=some.data(), wrong=some.sampled_from([{"?": []}, [[]], "~", -1]))
+def test_a_wrong_form_adds_no_problem_of_another_field(data: some.DataObject, wrong: object) -> None:
+    kind = data.draw(some.sampled_from(POLICY_KINDS))
+    spec = data.draw(specimens.allowed(kind.shape))
+
+    def told(spec: object) -> set[tuple[str, str]]:
+        body = {"apiVersion": "gpu.scheduling/v1", "kind": kind.name, "metadata": {"name": "a"}, "spec": spec}
+        found = resolved(base=json.dumps(body))
+        return {(each.code, each.sentence) for each in (*found.problems, *found.warnings) if each.code[:4] != "RC10"}
+
+    before = told(spec)
+    for field in spec:
+        broken = {**spec, field: wrong}
+        if read_spec(kind.shape, *node_and_mark(broken))[1]:  # not where the field may have this value
+            assert told(broken) <= before
+
+
+def node_and_mark(spec: object) -> tuple[Node, Mark]:
+    (node,), _ = read("a.yaml", json.dumps(spec).encode())
+    return node, node.at
+
+
+def test_an_object_of_the_wrong_form_is_not_planned_with() -> None:
+    found = resolved(base=BASE, text=DRAIN + "  suspend: maybe\n")
+    assert [each.drains for each in found.wishes] == [()]
+
+
+def test_an_overlay_without_base_has_no_problems_of_defaults() -> None:
+    part = overlay("{maxDrainParallelism: 40, windows: 7}", "DrainPolicy")
+    found = resolved(base__p=BASE, overlays__prod__p=part)
+    assert sorted(each.code for each in found.problems) == ["RC103", "RC111"]
+
+
+CLAIM = """\
+apiVersion: gpu.scheduling/v1
+kind: GpuClaim
+metadata: {{name: train, namespace: ml}}
+spec: {{devices: {{count: 2}}{pool}}}
+"""
+APPROVAL = """\
+apiVersion: gpu.scheduling/v1
+kind: ChangeApproval
+metadata: {{name: now}}
+spec: {{guardName: {guard}, expires: "2026-11-02T08:00:00Z"}}
+"""
+GUARD = """\
+apiVersion: gpu.scheduling/v1
+kind: ChangeGuard
+metadata: {name: fleet}
+spec: {poolNames: ["*"], perPlan: {maxRemovedNodes: 4}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "warnings"),
+    [
+        (CLAIM.format(pool=""), []),
+        (CLAIM.format(pool=", poolName: a100"), []),
+        (CLAIM.format(pool=", poolName: a10"), [("spec.poolName", 4)]),
+        (CLAIM.format(pool=", poolName: none"), [("spec.poolName", 4)]),
+        (APPROVAL.format(guard="fleet"), []),
+        (APPROVAL.format(guard="a100"), [("spec.guardName", 4)]),
+    ],
+)
+def test_what_a_claim_or_an_approval_names_may_be_declared_elsewhere(
+    other: str, warnings: list[tuple[str, int]]
+) -> None:
+    found = resolved(base=BASE, guard=GUARD, other=other)
+    assert found.problems == ()
+    assert [(each.field, each.line) for each in found.warnings if each.code == "RC301"] == warnings
+    assert resolved(other=other).warnings == (), "all pools and guards are declared elsewhere"
+    unread = resolved(base=BASE, guard=GUARD, other=other, broken="a: [")
+    assert not [each for each in unread.warnings if each.code == "RC301"], "the object may be in the unread file"
 
 
 def test_a_suspended_policy_fights_nobody() -> None:

@@ -28,7 +28,9 @@ class LeavingPodWithoutPlace(CodeFacts, frozen=True):
 
 
 class DrainCandidate(CodeFacts, frozen=True):
-    template = "{node} is unneeded: its pods fit on {destinations}. Its drain starts after {delay_seconds:minutes} min."
+    template = (
+        "{node} is unneeded: its pods fit on {destinations}. Its drain can start after {delay_seconds:minutes} min."
+    )
 
     node: str
     destinations: Destinations
@@ -37,7 +39,8 @@ class DrainCandidate(CodeFacts, frozen=True):
 
 class UnreadyDrainCandidate(CodeFacts, frozen=True):
     template = (
-        "{node} is not ready, and its pods fit on {destinations}. Its drain starts after {delay_seconds:minutes} min."
+        "{node} is not ready, and its pods fit on {destinations}. "
+        "Its drain can start after {delay_seconds:minutes} min."
     )
 
     node: str
@@ -57,7 +60,8 @@ class DrainCandidateNext(CodeFacts, frozen=True):
 
 class EmptyDrainCandidate(CodeFacts, frozen=True):
     template = (
-        "{node} is empty, and no NodeProvisioner scales {pool}. {node} is removed after {delay_seconds:minutes} min."
+        "{node} is empty, and no NodeProvisioner scales {pool}. "
+        "{node} can be removed after {delay_seconds:minutes} min."
     )
 
     node: str
@@ -66,7 +70,7 @@ class EmptyDrainCandidate(CodeFacts, frozen=True):
 
 
 class UnreadyEmptyDrainCandidate(CodeFacts, frozen=True):
-    template = "{node} is empty and not ready. {node} is removed after {delay_seconds:minutes} min."
+    template = "{node} is empty and not ready. {node} can be removed after {delay_seconds:minutes} min."
 
     node: str
     delay_seconds: int
@@ -74,8 +78,8 @@ class UnreadyEmptyDrainCandidate(CodeFacts, frozen=True):
 
 class CompletingDrainCandidate(CodeFacts, frozen=True):
     template = (
-        "{node} is unneeded. Its drain starts after the completion of {pods:pod} on the node (first by name: {pod}), "
-        "and after at least {delay_seconds:minutes} min."
+        "{node} is unneeded. Its drain can start after the completion of {pods:pod} on the node (first by name: "
+        "{pod}), and after at least {delay_seconds:minutes} min."
     )
 
     node: str

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from reconciler.cli.main import main
@@ -12,7 +13,9 @@ from reconciler.model.desired import Desired
 from reconciler.model.problem import Problem
 from reconciler.plan.manifests.wanted_manifest import wish_of
 from reconciler.plan.release import release
+from tests import builders
 from tests.unit.controller.release_stage import NODE_POOL, Object, pod, world
+from tests.unit.plan.manifests import stage
 from tests.unit.schema.rights.stage import POOL, WISHED
 
 NAME = "gpu-scheduling-smart-pods"
@@ -73,6 +76,32 @@ def test_what_is_printed_says_that_it_is_for_all_pools(
     (tmp_path / "policies" / "a.yaml").write_text(POOL.format_map(WISHED))
     assert main(["render"]) == 0
     assert "# policies/a.yaml:5 for all pools at dir:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("pool", "pods", "held"),
+    [
+        ({"mode": "Enforce", "suspend": True}, [], []),
+        ({"mode": "Enforce", "suspend": True}, ["Pending"], []),
+        ({"mode": "Observe"}, ["Running", "Pending"], []),
+        ({"mode": "Observe", "suspend": True}, ["Pending"], []),
+        ({"mode": "Observe"}, [], ["ObjectNotDeclared"]),
+        ({"mode": "Observe"}, ["Succeeded"], ["ObjectNotDeclared"]),
+    ],
+)
+def test_it_is_kept_while_a_pool_or_a_pod_uses_it(pool: dict[str, object], pods: list[str], held: list[str]) -> None:
+    inputs = stage.inputs_of({"live": "absent", "wish": "nothing", "pools": {"a100": pool}, "kept": [live()]})
+    smart = (builders.pod(f"s{at}", phase=phase, priority_class_name=NAME) for at, phase in enumerate(pods))
+    seen = msgspec.structs.replace(inputs.observed, pods=tuple(smart))
+    for prune in ((), (f"PriorityClass/{NAME}",)) if not held else ((),):
+        verdict = stage.decide(msgspec.structs.replace(inputs, observed=seen, prune=prune))
+        assert [each.reason.code for each in verdict.decisions] == held
+
+
+def test_it_is_kept_while_the_pods_are_unknown() -> None:
+    case = {"live": "absent", "wish": "nothing", "pools": {"a100": {"mode": "Observe"}}, "kept": [live()]}
+    inputs = stage.inputs_of({**case, "unread": {"pods": "timed out"}})
+    assert stage.decide(inputs).decisions == ()
 
 
 def live() -> Object:

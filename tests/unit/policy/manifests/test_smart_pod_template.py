@@ -153,7 +153,17 @@ def test_what_is_wrong_for_each_type_is_told_once() -> None:
 
 def test_a_template_that_is_not_there_is_told_where_it_is_named() -> None:
     _, problems = checked(policy=POOL.replace("{namespace: scaling", "{template: none.j2, namespace: scaling"))
-    assert [each.code for each in problems] == ["RC405"]
+    (problem,) = problems
+    line = next(number for number, text in enumerate(POOL.splitlines(), 1) if "{namespace: scaling" in text)
+    assert (problem.code, problem.file, problem.line) == ("RC405", "pool.yaml", line)
+    assert problem.subject == PolicyRef("GpuPool", "gpus")
+
+
+@pytest.mark.parametrize("name", ["none.j2", "parts/../none.j2"])
+def test_so_is_one_of_the_node_pool_that_is_not_there_or_outside(name: str) -> None:
+    _, problems = checked(policy=POOL.replace("spec:\n", f"spec:\n  template: {name}\n"))
+    assert {(each.file, each.line) for each in problems} == {("pool.yaml", 5)}
+    assert {each.code for each in problems} == {"RC403" if ".." in name else "RC405"}
 
 
 def test_a_template_of_their_own_can_t_come_with_custom_resources(

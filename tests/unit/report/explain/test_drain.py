@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from reconciler.fleet.fleet import Fleet
+from reconciler.model.plan.decision import Taint
 from reconciler.model.plan.evaluation import DrainReport
 from reconciler.plan.drain.codes.blockers import (
     BLOCKERS,
@@ -28,11 +29,10 @@ from tests.unit.plan.drain.stage import World, tables
 CASES = tables()
 
 
-def asked(case: dict[str, Any], node: str) -> dict[str, list[str]]:
+def asked(case: dict[str, Any], node: str, kind: str = "node", namespace: str = "") -> dict[str, list[str]]:
     world = World(case)
-    answer: Explanation = about(
-        PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned()), ExplainedObject("node", node)
-    )
+    scene = PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
+    answer: Explanation = about(scene, ExplainedObject(kind, node, namespace))
     found: dict[str, list[str]] = {}
     for label, text in answer.rows:
         found.setdefault(label, []).append(text)
@@ -42,7 +42,7 @@ def asked(case: dict[str, Any], node: str) -> dict[str, list[str]]:
 def test_a_candidate_says_since_when_it_is_one() -> None:
     (told,) = asked({"nodes": {"a": {"pods": ["web 2"], "candidate": 60}, "b": {"pods": ["web 5"]}}}, "a")["drained"]
     assert told.startswith(
-        "candidate: a is unneeded: its pods fit on b. Its drain starts after 10 min. Candidate since"
+        "candidate: a is unneeded: its pods fit on b. Its drain can start after 10 min. Candidate since"
     )
 
 
@@ -98,6 +98,57 @@ def test_where_nobody_looked_it_says_what_was_found_before() -> None:
 
 def test_of_a_pool_that_is_not_named_nothing_is_said() -> None:
     assert "drained" not in asked({"nodes": {"a": {"pods": ["web 2"]}}, "policy": "none"}, "a")
+
+
+@pytest.mark.parametrize("limit", [{"clusterMin": {"nvidia.com/gpu": 24}}, {"maxDrainParallelism": 1}])
+def test_of_candidates_that_cannot_all_be_drained_none_is_promised_its_drain(limit: dict[str, Any]) -> None:
+    nodes: dict[str, Any] = {name: {"pods": ["web 1"], "candidate": 60} for name in ("a", "b", "c")}
+    case = {"nodes": {**nodes, "d": {"pods": ["job 4"]}}, "policy": limit}
+    texts = [asked(case, name)["drained"][0] for name in nodes]
+    assert [text.partition(" Its ")[2].partition(".")[0] for text in texts] == ["drain can start after 10 min"] * 3
+    due = {
+        **case,
+        "nodes": {name: {**said, "candidate": 900} for name, said in nodes.items()} | {"d": case["nodes"]["d"]},
+    }
+    planned = World(due).planned().decisions
+    assert len([each for each in planned if isinstance(each.act, Taint) and each.act.value is not None]) == 1
+
+
+@pytest.mark.parametrize("node", [{}, {"candidate": 60}, {"draining": 30}], ids=str)
+@pytest.mark.parametrize(("policy", "told"), [({}, "600 s, the maximum of DrainPolicy/drains"), ("none", "")])
+def test_an_invalid_checkpoint_is_told_whether_the_node_drains_or_not(
+    node: dict[str, int], policy: Any, told: str
+) -> None:
+    nodes = {"a": {"pods": ["web 2"], **node}, "b": {"pods": ["job 5"]}}
+    for written, is_valid in (("soon", False), ("120", False), ("120s", True), ("24h", True)):
+        case = {"nodes": nodes, "apps": {"web": {"checkpoint": written}}, "policy": policy}
+        texts = asked(case, "web-0", "pod", "team").get("checkpoint", [])
+        assert len(texts) == (not is_valid)
+        assert all(f"checkpoint: {written} is not a duration" in each and each.endswith(told) for each in texts)
+    assert "checkpoint" not in asked({"nodes": nodes, "policy": policy}, "web-0", "pod", "team")
+
+
+@pytest.mark.parametrize("since", [1, 30, 400])
+def test_one_that_is_being_drained_is_no_node_that_is_not_drained(since: int) -> None:
+    rows = asked({"nodes": {"a": {"pods": ["web 2"], "draining": since}, "b": {"pods": ["web 5"]}}}, "a")
+    assert rows["drained"][0].startswith("in progress: a has been draining since")
+    assert "drained if" not in rows, "removing the taint would end the drain"
+
+
+def test_of_a_suspended_policy_it_is_said_that_it_is_suspended() -> None:
+    case = {"nodes": {"a": {"pods": ["web 2"]}, "b": {"pods": ["web 5"]}}, "policy": {"suspend": True}}
+    rows = asked({**case, "keep": {"suspend": True}}, "a")
+    assert rows["drained"] == ["no: DrainPolicy/drains is suspended, policies/a100.yaml:23 @ 4c1f9e2"]
+    assert "DrainPolicy/drains, suspended, " in rows["policies"][0]
+    assert "NodeProvisioner/a100, suspended, " in rows["policies"][0]
+
+
+def test_a_suspended_policy_beside_an_active_one_is_not_told() -> None:
+    others = {"an-older-one": {"poolNames": ["*"], "suspend": True}}
+    rows = asked({"nodes": {"a": {"pods": ["web 2"]}, "b": {"pods": ["web 5"]}}, "others": others}, "a")
+    assert [text.partition(":")[0] for text in rows["drained"]] == ["candidate"]
+    assert "DrainPolicy/drains " in rows["policies"][0]
+    assert "suspended" not in rows["policies"][0]
 
 
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict: true"

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from reconciler.loop.cycle import decide
+from reconciler.model.cluster.node import NodeClaim
 from reconciler.model.cluster.observed import Observed, Unread
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.plan.inputs import Inputs
@@ -54,6 +55,20 @@ def with_pod(**words: Any) -> Observed:
 )
 def test_a_pod_is_held_up_for_as_long_as_its_annotation_says(words: dict[str, str], told: list[str]) -> None:
     assert [text for label, text in rows(POD, with_pod(**words)) if label == "protected"] == told
+
+
+@pytest.mark.parametrize(
+    ("spec", "expires"), [({}, "720h"), ({"expireAfter": "Never"}, "Never"), ({"expireAfter": "48h"}, "48h")]
+)
+def test_a_node_claim_without_an_age_has_the_default_of_the_api_server_as_in_the_forecast(
+    spec: dict[str, str], expires: str
+) -> None:
+    seen = observed({"nodes": {"n": {}}})
+    (claim,) = seen.node_claims
+    written = msgspec.convert({"metadata": msgspec.to_builtins(claim.metadata), "spec": spec}, NodeClaim)
+    seen = msgspec.structs.replace(seen, node_claims=(msgspec.structs.replace(claim, spec=written.spec),))
+    (row,) = (text for label, text in rows(ExplainedObject("node", seen.nodes[0].name), seen) if label == "Karpenter")
+    assert row.endswith(f", expires: {expires}")
 
 
 def test_the_budgets_of_a_pod_are_told_by_name_however_they_were_read() -> None:
