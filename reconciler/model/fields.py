@@ -75,7 +75,7 @@ LABEL_KEY = KeyPattern(
 )
 RFC_3339 = Shaped(
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[-+][0-9]{2}:[0-9]{2})$",
-    "a time, such as 2026-11-02T08:00:00Z",
+    'a time in quotes, such as "2026-11-02T08:00:00Z"',
 )
 LABEL_VALUE = Shaped(
     r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$",

@@ -276,7 +276,11 @@ def bundle_of(observed: Observed) -> Bundle:
     """The current bundle; contains a problem if the bundle is ambiguous or unreadable."""
     if why := observed.why_unread(*_TITLES):
         text = f"custom resources of policies cannot be read: {why}"
-        return _refused(Problem(WHERE, 0, 0, UNREAD, text, "grant the rights that `reconciler rbac` prints"))
+        remedy = (
+            "grant the rights that `reconciler rbac` prints; or, for a file of --cluster, write the file again with "
+        )
+        remedy += "the command that `reconciler dump --kubectl --resources` prints, or add --complete"
+        return _refused(Problem(WHERE, 0, 0, UNREAD, text, remedy))
     if refused := next((each for each in observed.set_aside if each.kind in _KIND_NAMES), None):
         text = f"{refused.title} cannot be decoded: {refused.refusal.why}"
         return _refused(Problem(WHERE, 0, 0, UNREAD, text, "correct the object, or delete it"))
