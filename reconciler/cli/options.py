@@ -113,9 +113,15 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--cluster",
         "cluster_file",
         type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-        help="A dump, or output of the `dump --kubectl` command line; - for standard input. Default: the live cluster.",
+        help="File to read in place of the live cluster: written by `reconciler dump`, or by the kubectl command that "
+        "`reconciler dump --kubectl` prints; - for standard input.",
     )
-    complete = click.option("--complete", is_flag=True, help="The file lists all objects of every kind.")
+    complete = click.option(
+        "--complete",
+        is_flag=True,
+        help="States that the file of --cluster lists all objects of every kind: if a kind is not in the file, the "
+        "cluster has no objects of this kind.",
+    )
     return file(complete(context_option(command)))
 
 
@@ -144,7 +150,8 @@ history_option = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     envvar="RECONCILER_HISTORY",
     metavar="DIR",
-    help="Folder in which run keeps the inputs of plans with actions, for seven days.",
+    help="Folder in which `reconciler run` stores the inputs of each plan that has actions. Inputs older than "
+    "seven days are deleted.",
 )
 
 
@@ -238,13 +245,12 @@ TIME = Parsed("TIME", instant)
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options, and those for base and pruning if the command has them; the command gets all as `question`."""
-    policies = _policies_option("policies, or those in the dump")
-    return cluster_options(_with_question(command, (policies, *_OPTIONS, _NOW)))
+    return cluster_options(_with_question(command, _OF_ANY_CLUSTER))
 
 
 def live_question_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The same options for a command that acts on a live cluster, now."""
-    return context_option(_with_question(command, (_policies_option("policies"), *_OPTIONS)))
+    return context_option(_with_question(command, _OF_A_LIVE_CLUSTER))
 
 
 def _origins(paths: tuple[Path, ...], repository: str, revision: str, resources: bool = False) -> Origins:
@@ -261,7 +267,7 @@ def _with_question(command: Callable[..., Any], options: Sequence[Callable[..., 
         named: tuple[Path, ...] = given.pop("policies")
         origins = _origins(named, given.pop("repository"), given.pop("revision"), given.pop("resources"))
         if origins.resources and (named or origins.repository):
-            raise click.UsageError("--resources and files of policies cannot be combined")
+            raise click.UsageError("--resources cannot be combined with --policies or --repo")
         question = Question(
             origins,
             place,
@@ -290,10 +296,15 @@ _OPTIONS = (
     click.option(
         "-e",
         "--environment",
-        help="base, or the name of an overlay; by default the environment whose guard names the cluster.",
+        help="base, or the name of an overlay; by default the environment whose ChangeGuard names the cluster.",
     ),
 )
-_NOW = click.option("--now", type=TIME, help="Plan for this time instead of now.")
+_OF_A_LIVE_CLUSTER = (_policies_option("the folder policies"), *_OPTIONS)
+_OF_ANY_CLUSTER = (
+    _policies_option("the folder policies; if there is none, the policies in the dump"),
+    *_OPTIONS,
+    click.option("--now", type=TIME, help="Use this time in place of the current time."),
+)
 
 
 # --- Origin of the policies: PATHS on disk, or in a Git repository with `--repo` and `--revision`.

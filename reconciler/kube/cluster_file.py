@@ -290,7 +290,9 @@ class _KubectlReader:
         return tuple(sorted(unread_kinds))
 
     def _notes(self, observed: Observed) -> list[str]:
-        notes = ["snapshot time unknown: kubectl output has no timestamp"]
+        notes = [
+            "snapshot time unknown (kubectl output has no timestamp): the current time is used, or the time of --now"
+        ]
         # Each cluster runs pods in kube-system: only a file of that single namespace is suspicious.
         namespaces = {namespace for found in self._objects.values() for namespace, _ in found if namespace}
         if observed.pods and len(namespaces) == 1 and namespaces != {"kube-system"}:

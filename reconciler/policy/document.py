@@ -81,10 +81,9 @@ def _kind(node: Mapping, kinds: Sequence[Kind]) -> tuple[Kind | None, list[Probl
         ]
     named = {kind.name: kind for kind in kinds}
     if not version.text.startswith(f"{GROUP}/"):
-        text = f"{version.text} is not an API group of policies"
-        return None, [
-            problem(version.at, "RC102", text, f"write {API_VERSION}; other objects do not belong in this folder")
-        ]
+        text = f"an object with apiVersion {version.text} is not a policy"
+        remedy = f"if it is a policy, write {API_VERSION}; otherwise move the object out of this folder"
+        return None, [problem(version.at, "RC102", text, remedy)]
     kind = named.get(name.text)
     if kind is None:
         close = meant(name.text, named)
@@ -214,6 +213,10 @@ def layered(
                 text = f"{document.title} is declared twice"
                 place = first.file if by_field else f"{first.file}:{first.line}"
                 remedy = f"first declared at {place}; remove one of them"
+                if document.at.file.split("/")[-2:-1] == [_OVERLAYS]:
+                    remedy += (
+                        f", or move this file into {_OVERLAYS}/NAME/ to make it an overlay for the environment NAME"
+                    )
                 problems.append(problem(document.named_at, "RC110", text, remedy))
                 continue
             seen[key] = document

@@ -129,10 +129,10 @@ class _SpecReader:
         for number, item in enumerate(node.items):
             if not isinstance(item, Mapping) or self._has_enough:
                 continue
-            text = ", ".join(f"{name} {plain(cast('Node', item.get(name)))}" for name in names if item.get(name))
+            text = " and ".join(f"{name} {plain(cast('Node', item.get(name)))}" for name in names if item.get(name))
             if text in seen:
                 at = written((*path, number))
-                sentence = f"{at} has the same {text} as item {seen[text] + 1}"
+                sentence = f"{at} has the same {text} as {written((*path, seen[text]))}"
                 self.problems.append(problem(item.at, "RC108", sentence, "remove one of them", at))
             seen.setdefault(text, number)
 
@@ -263,7 +263,7 @@ def _missing(place: _SchemaPlace) -> Iterator[Problem]:
 
 
 def _lacks(path: Path, field: Field, within: Node) -> Problem:
-    text = f"{written(path)} is missing: {_within_a_sentence(field.sentence)}"
+    text = f"{written(path)} is missing ({_within_a_sentence(field.sentence)})"
     return problem(within.at, "RC104", text, f"add {field.name}", written(path))
 
 

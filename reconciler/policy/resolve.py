@@ -296,7 +296,10 @@ _TITLES = tuple(each.title for each in RESOURCE_KINDS if each.group == GROUP and
 
 
 GRANT = "grant the rights that `reconciler rbac` prints"
-ADD_TO_FILE = "add the custom resources of policies to the file"
+ADD_TO_FILE = (
+    "write the file again with the command that `reconciler dump --kubectl --resources` prints, or add "
+    "--complete if the cluster has no such policies"
+)
 
 
 def bundle_of(observed: Observed, remedy: str = GRANT) -> Bundle:

@@ -83,7 +83,9 @@ def meant(error: str, known: Iterable[str]) -> str:
 
 
 # Remedies for fields of earlier versions.
-REPLACED_FIELDS = {"devicePlugin": "write allocation: plugin in place of true, allocation: agent in place of false"}
+REPLACED_FIELDS = {
+    "devicePlugin": 'write "allocation: plugin" if the value was true, or "allocation: agent" if it was false'
+}
 
 
 def did_you_mean(error: str, known: Iterable[str]) -> str:

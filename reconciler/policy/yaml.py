@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from unicodedata import name
 
 import msgspec
@@ -53,21 +54,25 @@ _TRUTH = {"true": True, "false": False}
 _OTHER_TRUTHS = dict.fromkeys(("y", "yes", "on", "true"), "true") | dict.fromkeys(("n", "no", "off", "false"), "false")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)$")
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+$")
-# pattern of a whole word, problem; first match wins
+_QUOTED = 'write "{text}" in quotes'
+_QUOTED_OR_NUMBER = f"{_QUOTED}, or a plain number"
+_BASE_60 = "is the number {base_60} to some YAML parsers"
+_NUMBER_OR_STRING = "is a number to some YAML parsers and a string to others"
+# pattern of a whole word, problem, remedy; first match wins
 _AMBIGUOUS = tuple(
-    (re.compile(pattern + "$", re.IGNORECASE), text)
-    for pattern, text in (
-        (r"[-+]?\.(inf|nan)", "is not a finite number"),
-        (r"[-+]?0[0-9_]+", "is an octal number to some YAML parsers"),
-        (r"[-+]?0[xob][0-9a-f_]+", "is a number to some YAML parsers and a string to others"),
-        (r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?", "is a base 60 number to some YAML parsers"),
-        (r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?", "is a date to some YAML parsers and a string to others"),
-        (r"[-+]?([0-9][0-9_]*)?\.?[0-9_]*(e[-+]?[0-9]+)", "is a number to some YAML parsers and a string to others"),
-        (r"\+[0-9][0-9_.]*", "is a number to some YAML parsers and a string to others"),
-        (r"-?[0-9]+_[0-9_]*(\.[0-9_]*)?", "is a number to some YAML parsers and a string to others"),
-        (r"-?(\.[0-9][0-9_]*|[0-9]+\.)", "is a number to some YAML parsers and a string to others"),
-        (r"-?0[0-9]*\.[0-9]+", "is a number to some YAML parsers and a string to others"),
-        (r"=", "has a special meaning to some YAML parsers"),
+    (re.compile(pattern + "$", re.IGNORECASE), text, remedy)
+    for pattern, text, remedy in (
+        (r"[-+]?\.(inf|nan)", "is not a finite number", _QUOTED_OR_NUMBER),
+        (r"[-+]?0[0-9_]+", "is an octal number to some YAML parsers", _QUOTED_OR_NUMBER),
+        (r"[-+]?0[xob][0-9a-f_]+", _NUMBER_OR_STRING, _QUOTED_OR_NUMBER),
+        (r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?", _BASE_60, _QUOTED),
+        (r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?", "is a date to some YAML parsers and a string to others", _QUOTED),
+        (r"[-+]?([0-9][0-9_]*)?\.?[0-9_]*(e[-+]?[0-9]+)", _NUMBER_OR_STRING, _QUOTED_OR_NUMBER),
+        (r"\+[0-9][0-9_.]*", _NUMBER_OR_STRING, _QUOTED_OR_NUMBER),
+        (r"-?[0-9]+_[0-9_]*(\.[0-9_]*)?", _NUMBER_OR_STRING, _QUOTED_OR_NUMBER),
+        (r"-?(\.[0-9][0-9_]*|[0-9]+\.)", _NUMBER_OR_STRING, _QUOTED_OR_NUMBER),
+        (r"-?0[0-9]*\.[0-9]+", _NUMBER_OR_STRING, _QUOTED_OR_NUMBER),
+        (r"=", "has a special meaning to some YAML parsers", _QUOTED),
     )
 )
 
@@ -107,9 +112,18 @@ def _refuse(text: str) -> None:
         raise Ambiguous("RC009", f'"{text}" is null to some YAML parsers', f'write null, or "{text}" in quotes')
     if len(text) > 64 or text[0] not in "+-.0123456789=":
         return
-    for pattern, sentence in _AMBIGUOUS:
+    for pattern, sentence, remedy in _AMBIGUOUS:
         if pattern.match(text):
-            raise Ambiguous("RC009", f'"{text}" {sentence}', f'write "{text}" in quotes, or a plain number')
+            said = sentence.format(base_60=_base_60(text)) if sentence == _BASE_60 else sentence
+            raise Ambiguous("RC009", f'"{text}" {said}', remedy.format(text=text))
+
+
+def _base_60(text: str) -> str:
+    """12:30:45 as YAML 1.1 reads it: 45045."""
+    value = Decimal(0)
+    for part in text.lstrip("+-").replace("_", "").split(":"):
+        value = value * 60 + Decimal(part.removesuffix("."))
+    return f"{'-' if text.startswith('-') else ''}{value:f}"
 
 
 # --- Strict reader: ambiguous or dangerous YAML becomes a Problem.
@@ -121,6 +135,8 @@ def _refuse(text: str) -> None:
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 32
 MAX_NODES = 100_000
+
+_NO_ALIAS = "write the value here, without an alias"
 
 # libyaml's parser if PyYAML was built with it, as its wheels are: an order of magnitude faster.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -257,7 +273,9 @@ class _YamlReader:
         at = self._mark(event)
         self._refuse_tag(event.tag, at)
         if len(self._open) >= MAX_DEPTH:
-            raise _Refused(problem(at, "RC004", f"nested deeper than {MAX_DEPTH} levels", "policies need at most 8"))
+            raise _Refused(
+                problem(at, "RC004", f"nested deeper than {MAX_DEPTH} levels", "no policy needs more than 8 levels")
+            )
         if event.anchor:
             self._anchors[event.anchor] = None
         self._open.append(_Open(at, isinstance(event, yaml.MappingStartEvent), event.anchor, [], {}))
@@ -272,11 +290,11 @@ class _YamlReader:
         name = event.anchor or ""
         at = self._mark(event, len(name) + 1)
         if name not in self._anchors:
-            raise _Refused(problem(at, "RC005", f'the anchor "{name}" is not defined above', "write the value out"))
+            raise _Refused(problem(at, "RC005", f'the anchor "{name}" is not defined above', _NO_ALIAS))
         known = self._anchors[name]
         if known is None:
             text = f'the alias "{name}" refers to a value that contains it'
-            raise _Refused(problem(at, "RC005", text, "write the value out"))
+            raise _Refused(problem(at, "RC005", text, _NO_ALIAS))
         self._add(*known, at)
 
     def _remember(self, anchor: str | None, node: Node, size: int) -> None:
@@ -288,7 +306,7 @@ class _YamlReader:
         self._nodes += size if at else 1
         if self._nodes > MAX_NODES:
             text = f"with aliases expanded, the file has more than {MAX_NODES:,} values"
-            raise _Refused(problem(at or node.at, "RC005", text, "write the value out, or split the file"))
+            raise _Refused(problem(at or node.at, "RC005", text, "write the values without aliases, or split the file"))
         if not self._open:
             self._done = node
             return
@@ -315,7 +333,7 @@ class _YamlReader:
         if not isinstance(node, Scalar):
             return problem(node.at, "RC007", "a key must be a string", "write a name")
         if node.text == "<<":
-            return problem(node.at, "RC006", "merge keys are not supported", "write the keys out")
+            return problem(node.at, "RC006", "merge keys are not supported", "write the keys here, without <<")
         if not isinstance(node.value, str):
             return problem(
                 node.at, "RC007", f"the key {node.text or 'null'} is not a string", f'write "{node.text}" in quotes'

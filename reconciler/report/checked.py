@@ -29,7 +29,8 @@ class CheckReport(msgspec.Struct, frozen=True):
         warnings = len(self.problems) - errors
         names = [counted(errors, "error")] if errors or not warnings else []
         names += [counted(warnings, "warning")] if warnings else []
-        return f"{' and '.join(names)} in {counted(self.files, 'file')}"
+        places = f" in {counted(self.files, 'file')}" if self.files else ""
+        return f"{' and '.join(names)}{places}"
 
 
 def checked_document(checked: CheckReport) -> ReportDocument:

@@ -81,7 +81,7 @@ _DIFFERENCES: Mapping[type, Callable[[Any], str]] = {
         f"the plan is for cluster {it.saved or 'unknown'}, this cluster is {it.found or 'unknown'}"
     ),
     Expired: lambda it: f"the plan expired at {timestamp(it.at)}",
-    UnreadNow: lambda it: f"{it.kind} could not be read: {it.why}",
+    UnreadNow: lambda it: f"{it.kind} are unknown: {it.why}",
     NothingToDo: lambda _: "the action is no longer needed",
     OtherObject: lambda _: "the object was replaced by another with the same name",
     HeldNow: lambda it: f"the action is now held: {sentence(it.reason)}",

@@ -50,7 +50,9 @@ def time_json(moment: Instant | None) -> str | None:
 def unread_notes(unread: tuple[Unread, ...]) -> tuple[ReportNote, ...]:
     """Notes about kinds that could not be read. Unread objects must not be taken for absent objects."""
     return tuple(
-        ReportNote("warning", f"{', '.join(_once(alike))} could not be read: {why}. Objects of these kinds may exist.")
+        ReportNote(
+            "warning", f"{', '.join(_once(alike))} are unknown: {why}. reconciler assumes that such objects may exist."
+        )
         for why, alike in grouped(sorted(unread), lambda each: each.why).items()
     )
 

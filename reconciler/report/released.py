@@ -85,7 +85,9 @@ def released_document(released: Released) -> ReportDocument:
 
 def _blocks(released: Released) -> Iterator[Block]:
     if released.why_unsure:
-        text = f"objects of reconciler may be left that could not be read: {released.why_unsure}"
+        text = (
+            f"some objects could not be read, so objects of reconciler may stay in the cluster: {released.why_unsure}"
+        )
         yield ReportNotes((ReportNote("warning", text),))
     done = [decision for decision, outcome in released.carried_out if outcome.result == "done"]
     if done:
@@ -108,7 +110,7 @@ def _blocks(released: Released) -> Iterator[Block]:
 def _total(released: Released, due: int) -> str:
     if not released.is_asked:
         how = "to release them, run release --yes without --cluster." if released.about.is_file else _ADD_YES
-        return f"{counted(due, 'object')} to be released: {how}" if due else NOTHING
+        return f"{counted(due, 'object')} to release: {how}" if due else NOTHING
     text = f"{counted(released.done, 'object')} released" if released.done else ""
     if released.failed:
         return f"{text or 'nothing released'}, {len(released.failed)} not: run the command again to finish"

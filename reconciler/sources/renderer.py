@@ -201,7 +201,7 @@ BEGIN = "import importlib, sys; sys.path += sys.argv[2:]; importlib.import_modul
 IMPORTED = ("reconciler", "jinja2", "markupsafe")
 
 TOO_MUCH = "RC404"
-REMEDY = "render less, or in fewer steps"
+REMEDY = "make the output of the template smaller, or use fewer or shorter loops"
 OUT_OF_TIME = frozenset({signal.SIGXCPU, signal.SIGPROF, signal.SIGVTALRM})
 
 

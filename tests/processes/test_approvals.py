@@ -98,7 +98,7 @@ def test_an_approval_survives_a_rebase_a_readme_and_a_squash_and_ends_with_an_ed
 REFUSED = {
     "name what to approve": [],
     "give a ceiling, such as --removed-nodes 40": ["GpuPool/a100-training", "--guard", "fleet"],
-    "name the guard to pass": ["GpuPool/a100-training", "--removed-nodes", "4"],
+    "add --guard NAME": ["GpuPool/a100-training", "--removed-nodes", "4"],
     "there is no GpuPool/a100 in environment prod": ["GpuPool/a100", "--guard", "fleet", "--removed-nodes", "4"],
     "there is no ChangeGuard/flet": ["GpuPool/a100-training", "--guard", "flet", "--removed-nodes", "4"],
     '"x" is not the name of a policy': ["GpuPool/a100-training", "x", "--guard", "fleet", "--removed-nodes", "4"],

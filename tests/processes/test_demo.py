@@ -39,7 +39,7 @@ def test_it_tells_a_review_that_is_blocked_and_the_ways_on(told: tuple[str, Path
     assert "BLOCKED by guard fleet: 640 GPUs in use would be disrupted, 64 allowed" in output
     assert "minGPUUtilizationPercent: 70 -> 80       in place; target size 114 -> 100" in output
     assert re.search(r"also without this change\n +- +empty, scaled down +6 +48 +-131\.76  08:30Z, marked now", output)
-    assert "Remedies: scaling of a100-training alone passes the guard; or" in output
+    assert "the guard allows scaling of a100-training if it is the only change; or" in output
 
 
 def test_it_shows_scenario_a_as_time_passes(told: tuple[str, Path]) -> None:

@@ -53,7 +53,7 @@ class _InvalidPolicies(Exception):
 
 @click.command()
 @click.argument("approved", nargs=-1, metavar="[KIND/NAME]...")
-@click.option("--guard", metavar="NAME", default="", help="Name of the ChangeGuard to pass.")
+@click.option("--guard", metavar="NAME", default="", help="Name of the ChangeGuard whose limits the approval raises.")
 @click.option("--removed-nodes", "max_removed_nodes", type=_COUNT, help="Ceiling for removed empty nodes.")
 @click.option(
     "--removed-percent",
@@ -96,12 +96,13 @@ class _InvalidPolicies(Exception):
 @kubeconfig_option
 @click.option("--dry-run", is_flag=True, help="Only print the ChangeApproval, for kubectl create -f -.")
 def command(approved: tuple[str, ...], *, dry_run: bool, **given: Any) -> int:
-    """Let changes caused by the policies KIND/NAME pass a guard, within the given ceilings.
+    """Allow the changes that the policies KIND/NAME cause to exceed the limits of a guard, up to the given ceilings.
 
-    Each policy is approved by a digest of its spec and rendering, as read from the files, the repository or the
-    cluster. The approval survives rebases, squash merges and other commits, until the content of the policy changes
-    or the approval expires. Limits without a ceiling remain in force. --prune allows deletion of objects that no
-    policy declares any more. A revision instead of KIND/NAME approves all changes caused by exactly this revision.
+    The approval contains a digest of each policy: of its spec and of its rendered manifests, as read from the files,
+    the repository or the cluster. The approval survives rebases, squash merges and other commits, until the content of
+    the policy changes or the approval expires. A limit of the guard for which no ceiling is given stays in force.
+    --prune allows deletion of objects that no policy declares any more. A revision in place of KIND/NAME approves all
+    changes that exactly this revision causes.
 
     The command needs the right to create ChangeApprovals: see `reconciler rbac --person approver`.
     """
@@ -133,7 +134,7 @@ def _check(approved: tuple[str, ...], request: ApprovalRequest) -> None:
         )
     if not request.guard:
         if approved or request.ceilings != Ceiling():
-            raise click.UsageError("name the guard to pass with --guard NAME")
+            raise click.UsageError("add --guard NAME: the ChangeGuard whose limits the approval raises")
         return
     if why := why_no_name(request.guard):
         raise click.UsageError(f'"{request.guard}" is not a valid name: write {why}')

@@ -20,7 +20,7 @@ from reconciler.schema.generated import kubectl_line
 @question_options
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Output file; by default standard output.")
 @click.option(
-    "--kubectl", is_flag=True, help="Instead, print the kubectl command line that lists the objects a plan needs."
+    "--kubectl", is_flag=True, help="Print instead the kubectl command line that lists the objects that a plan needs."
 )
 def command(question: Question, out: Path | None, kubectl: bool) -> int:
     """Write policies and cluster into one file: redacted, canonical, with a digest. Every plan from this file is the

@@ -23,7 +23,7 @@ from reconciler.report.plans.guard_section import with_ways_on
 @click.command()
 @click.argument("subject")
 @question_options
-@click.option("--at", type=TIME, help="Explain the state at this time, from the history of run.")
+@click.option("--at", type=TIME, help="Explain the state at this time, from the history that `reconciler run` stored.")
 @history_option
 @output_options
 def command(subject: str, question: Question, at: Instant | None, **given: Any) -> int:
@@ -60,5 +60,5 @@ def _past(history: Path | None, at: Instant) -> tuple[ClusterView, PlanningResul
     from reconciler.sources.history import NotKept  # noqa: PLC0415
 
     if history is None:
-        raise click.UsageError("name the history folder of run with --history")
+        raise click.UsageError("--at requires --history DIR, the folder in which `reconciler run` stores its history")
     return answered(lambda: past(history, at), NotKept)

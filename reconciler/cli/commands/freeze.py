@@ -19,25 +19,29 @@ _KINDS = {"node": LONGEST_NAME, "pool": LONGEST_LABEL_VALUE, "guard": LONGEST_NA
 @click.argument("subject")
 @click.option("--for", "length", type=DURATION, help="Duration, such as 30m or 4h.")
 @click.option("--reason", default="", help="Reason, recorded with the freeze.")
-@click.option("--lift", is_flag=True, help="Instead, end the freeze now.")
+@click.option("--lift", is_flag=True, help="End the freeze now instead.")
 @context_option
 def command(subject: str, place: ClusterPlace, length: Duration | None, reason: str, lift: bool) -> int:
-    """Freeze SUBJECT: node/NAME, pool/NAME, guard/NAME for everything the guard covers, or all. While frozen, the
-    controller only removes taints and releases objects. A freeze does not stop Karpenter: annotate nodes or pods
-    with karpenter.sh/do-not-disrupt for that.
+    """Freeze SUBJECT: node/NAME, pool/NAME, guard/NAME for everything that the guard covers, or all. While SUBJECT is
+    frozen, the controller only removes its own taints, gates, Leases and eviction times from it. A freeze does not
+    stop Karpenter: for that, annotate nodes or pods with karpenter.sh/do-not-disrupt.
 
-    The freeze of all is an annotation on the controller's namespace: --namespace names the namespace, as for run.
+    `freeze all` writes an annotation to the namespace of the controller. Give this namespace with --namespace, as for
+    `reconciler run`.
     """
     kind, name = _meant(subject, place.namespace)
     if lift == (length is not None) or (lift and reason):
-        raise click.UsageError("give a duration, such as --for 4h, or --lift alone")
+        raise click.UsageError(
+            "add --for with a duration, such as --for 4h; or end a freeze with --lift, without --for and --reason"
+        )
     until = _end_of(length) if length is not None else ""
     written = answered(lambda: freeze(place, kind, name, until, reason), NotWritten)
     where = ", ".join(written.titles)
     if written.note:
         click.echo(f"note: {written.note}", err=True)
     if until:
-        click.echo(f"{subject} is frozen until {until} ({where}): only untainting and releasing continue")
+        rest = "the controller only removes its own taints, gates, Leases and eviction times"
+        click.echo(f"{subject} is frozen until {until} ({where}): {rest}")
     else:
         click.echo(f"{subject} is no longer frozen ({where})")
     return ExitCode.FINE

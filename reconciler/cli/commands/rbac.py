@@ -15,21 +15,28 @@ from reconciler.schema.admission import admission_page
 from reconciler.schema.rights.page import extender_page, person_page, reading_page, webhook_page, writing_page
 from reconciler.schema.rights.rules import PEOPLE, enforces
 
+_PAGES = ("write", "resources", "admission", "webhook", "extender")
+
 
 @click.command()
 @origin_options
 @click.option("-e", "--environment", help="base, or the name of an overlay; by default all environments.")
-@click.option("--write", is_flag=True, help="Instead, the additional rights needed to act.")
-@click.option("--admission", is_flag=True, help="Instead, the admission policies that limit writes to these rights.")
-@click.option("--webhook", is_flag=True, help="Instead, the additional rights of the admission webhook.")
-@click.option("--extender", is_flag=True, help="Instead, the additional rights of the scheduler extender.")
+@click.option("--write", is_flag=True, help="Print instead the additional rights that mode Enforce needs.")
+@click.option(
+    "--admission", is_flag=True, help="Print instead admission policies that deny all writes beyond these rights."
+)
+@click.option("--webhook", is_flag=True, help="Print instead the additional rights of the admission webhook.")
+@click.option("--extender", is_flag=True, help="Print instead the additional rights of the scheduler extender.")
 @click.option("--resources", is_flag=True, help="With --write: policies are custom resources of the cluster.")
 @click.option(
-    "--person", type=click.Choice(list(PEOPLE)), help="Instead, the rights a person needs, for example to approve."
+    "--person",
+    type=click.Choice(list(PEOPLE)),
+    help="Print instead the rights that a person needs, for example to approve.",
 )
 @namespace_option
 def command(origins: Origins, environment: str | None, namespace: str, **asked: Any) -> int:
-    """Print, as YAML, the rights needed to observe with the policies in PATHS. Without PATHS: with any policies."""
+    """Print, as YAML, the rights that mode Observe needs for the policies in PATHS. Without PATHS, print the rights for
+    all possible policies."""
     if asked["person"]:
         return _of_a_person(asked, environment, namespace)
     wishes: tuple[Desired, ...] = ()
@@ -49,9 +56,8 @@ def command(origins: Origins, environment: str | None, namespace: str, **asked: 
 
 
 def _of_a_person(requested: dict[str, Any], environment: str | None, namespace: str) -> int:
-    others = any(requested[each] for each in ("write", "resources", "admission", "webhook", "extender"))
-    if _names_policies() or environment is not None or others:
-        raise click.UsageError("--person does not depend on policies: remove the other options")
+    if _names_policies() or environment is not None or any(requested[each] for each in _PAGES):
+        raise _alone("person")
     click.echo(person_page(requested["person"], namespace), nl=False)
     return ExitCode.FINE
 
@@ -59,23 +65,29 @@ def _of_a_person(requested: dict[str, Any], environment: str | None, namespace: 
 def _page(requested: dict[str, Any], wishes: tuple[Desired, ...], namespace: str) -> str:
     for option, page in (("webhook", webhook_page), ("extender", extender_page)):
         if requested[option]:
-            others = {"write", "resources", "admission", "webhook", "extender"} - {option}
-            if wishes or any(requested[each] for each in others):
-                raise click.UsageError(f"--{option} does not depend on policies: remove the other options")
+            if wishes or any(requested[each] for each in _PAGES if each != option):
+                raise _alone(option)
             return page(namespace)
     if requested["admission"]:
         if requested["write"] or requested["resources"]:
-            raise click.UsageError("--admission covers all rights to act: remove the other options")
+            raise click.UsageError("--admission cannot be combined with --write or --resources: it covers all writes")
         return admission_page(wishes, namespace)
     if not requested["write"]:
         if requested["resources"]:
-            raise click.UsageError("--resources requires --write: rights to observe do not depend on it")
+            raise click.UsageError(
+                "--resources requires --write: the rights of mode Observe do not depend on --resources"
+            )
         return reading_page(wishes, namespace)
     if wishes and not enforces(wishes):
         click.echo("note: no pool is in mode Enforce: these rights only cover the controller's own objects", err=True)
     # Without policies, include the rights for both places of policies.
     resources = requested["resources"] if wishes or requested["resources"] else None
     return writing_page(wishes, namespace, resources=resources)
+
+
+def _alone(option: str) -> click.UsageError:
+    others = ", ".join(f"--{each}" for each in _PAGES if each != option)
+    return click.UsageError(f"--{option} cannot be combined with {others}, --repo, --environment or PATHS")
 
 
 def _names_policies() -> bool:

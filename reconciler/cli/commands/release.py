@@ -20,7 +20,7 @@ from reconciler.report.released import Released, ReleaseHeader, released_documen
 @click.option("--yes", is_flag=True, help="Carry out the release; by default it is only shown.")
 @output_options
 def command(place: ClusterPlace, outputs: tuple[Output, ...], color: str, **asked: Any) -> int:
-    """Remove our taints, labels, gates, pods and freezes from the cluster. NodePools and Nodes stay unchanged.
+    """Remove the taints, labels, gates, pods and freezes of reconciler from the cluster. NodePools and Nodes stay.
 
     Stop a running controller first, because a controller would add them again. For one pool, suspend the pool or set
     its mode to Observe first.

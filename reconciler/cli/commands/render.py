@@ -36,19 +36,26 @@ _CAUTION = """\
     is_flag=True,
     help="Also print smart pods, which request nodes from Karpenter: one per instance type.",
 )
-@click.option("--as-resources", is_flag=True, help="Instead, print the policies as custom resources.")
+@click.option("--as-resources", is_flag=True, help="Print the policies as custom resources instead.")
 @click.option(
     "--out",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write to this file atomically: on failure the file does not change.",
 )
-@click.option("--allow-empty", is_flag=True, help="Also write an empty output, which prunes everything.")
+@click.option(
+    "--allow-empty",
+    is_flag=True,
+    help="Write the output also if it is empty. A tool that applies an empty output with pruning deletes all "
+    "NodePools.",
+)
 def command(origins: Origins, environment: str | None, file: Path | None, **asked: bool) -> int:
-    """Print the manifests rendered from the policies in PATHS (policies), as YAML, in stable order.
+    """Print the manifests rendered from the policies in PATHS (default: the folder policies), as YAML, in stable
+    order.
 
-    With --as-resources, each policy names its bundle, so that a cluster never follows part of a bundle: apply all of
-    them, and let the applying tool delete those that are no longer included.
+    With --as-resources, the policies are printed as custom resources. Each of them contains the digest of the whole
+    set, and the controller follows only a complete set. Apply all these objects, and let the tool that applies them
+    delete the objects that are no longer printed.
     """
     if asked["smart_pods"] and asked["as_resources"]:
         raise click.UsageError("--smart-pods cannot be combined with --as-resources")

@@ -27,8 +27,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--expect", metavar="PLAN", help="Expected plan of DUMP: its digest, or the output of plan -o json.")
 @output_options
 def command(dump: Path | None, history: Path | None, **given: Any) -> int:
-    """Repeat the plan of DUMP, or the plans in the history of run, and check that each result is the same; otherwise
-    exit 1."""
+    """Repeat the plan of DUMP, or the plans in the history that `reconciler run` wrote, and check that each result is
+    the same. Exit 1 if a result differs."""
     since, until, expected = given.pop("since") or Instant(0), given.pop("until"), given.pop("expect")
     if dump is not None:
         results = [answered(lambda: _of_dump(dump, expected))]

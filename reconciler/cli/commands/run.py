@@ -49,9 +49,9 @@ _ADDRESS = Parsed("HOST:PORT", _address)
     "--extender",
     "extender_address",
     type=_ADDRESS,
-    help="Address of the scheduler extender for pods with a GpuClaim, over HTTPS. By default there is none. Its only "
-    "client is the scheduler, by a certificate for the common name gpu-scheduler. The replicas make the certificates, "
-    "unless the next three options name files.",
+    help="Address of the scheduler extender for pods with a GpuClaim, over HTTPS. Without this option there is no "
+    "extender. The extender accepts only clients with a certificate for the common name gpu-scheduler. The replicas "
+    "create the certificates, unless the next three options name files.",
 )
 @click.option("--tls-certificate", type=_FILE, help="With --extender: its certificate, in PEM.")
 @click.option("--tls-key", type=_FILE, help="With --extender: the private key of --tls-certificate, in PEM.")
@@ -72,7 +72,8 @@ _ADDRESS = Parsed("HOST:PORT", _address)
     "--webhook",
     "webhook_address",
     type=_ADDRESS,
-    help="Address of the admission webhook for pods with a GpuClaim, over HTTPS. By default there is none.",
+    help="Address of the admission webhook for pods with a GpuClaim, over HTTPS. Without this option there is no "
+    "webhook.",
 )
 @click.option(
     "--webhook-client-ca",

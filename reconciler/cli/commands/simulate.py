@@ -33,7 +33,8 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     type=click.Path(exists=True, path_type=Path),
     multiple=True,
     metavar="DIR",
-    help="Replace the scenario's last policies; repeat to compare several sets of policies.",
+    help="A scenario can change its policies over time: use the policies in DIR in place of its last policies. Repeat "
+    "to compare several sets of policies.",
 )
 @click.option(
     "--tree",
@@ -69,7 +70,8 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @output_options
 def command(scenario: Path, outputs: tuple[Output, ...], color: str, **given: Any) -> int:
-    """Simulate SCENARIO: the real loop on a simulated cluster. Exit 1 if an expectation of the scenario is not met."""
+    """Simulate SCENARIO: run the control loop of the controller on a simulated cluster. Exit 1 if an expectation of the
+    scenario is not met."""
     ready = answered(lambda: prepared(SimulationRequest(scenario, given["policies"], given["seed"], given["tree"])))
     if ready.checkup.resolved.problems:
         return refused(ready.checkup, outputs, color)

@@ -18,10 +18,11 @@ from reconciler.policy.resolve import NotChosen, chosen
 @click.option("-e", "--environment", help="Only check base and this environment: base, or the name of an overlay.")
 @click.option("--watch", is_flag=True, help="Check again whenever the policies change, until Ctrl-C.")
 def command(origins: Origins, outputs: tuple[Output, ...], color: str, environment: str | None, watch: bool) -> int:
-    """Show all problems of the policies in PATHS (policies), in base and each overlay. Prints nothing if there are
-    none.
+    """Show all problems of the policies in PATHS, in base and in each overlay. The default of PATHS is the folder
+    policies.
 
-    The exit code is 0 if there are only warnings.
+    If there are no problems, no report is printed. The exit code is 0 if there are no errors; warnings do not change
+    it.
     """
     if watch:
         _keep_watching(origins, environment, outputs, color)

@@ -343,9 +343,9 @@ def _gpus(container: Container) -> int:
 # with --max-graceful-termination-sec: on a drained node at maxGracefulTerminationSeconds of its DrainPolicy, elsewhere
 # at the maximum that a DrainPolicy can set.
 #
-# A pod is stuck a minute after the end of its grace period if its node has not been ready for the length of the grace
-# period plus a minute. Karpenter does not wait for a stuck pod either. If a time cannot be read, the pod counts as not
-# stuck.
+# When the grace period of a pod has ended and its node is not ready, the pod is waited for once more, for the length of
+# the grace period plus a minute. If the node is still not ready, the pod is stuck. Karpenter does not wait for a stuck
+# pod either. If a time cannot be read, the pod counts as not stuck.
 
 LONGEST_GRACE_SECONDS = 86_400  # the maximum that a DrainPolicy can set
 _USUAL_GRACE_SECONDS = 30

@@ -139,13 +139,16 @@ class DrainPolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         int, Says("A node is a candidate if at most this share of its GPUs is requested."), Within(0, 100), Unit("%")
     ] = 50
     max_drain_parallelism: Annotated[
-        int, Says("Maximum number of nodes with pods drained at once."), Within(1, 10_000), Unit("nodes")
+        int,
+        Says("Maximum number of nodes with pods that are drained at the same time."),
+        Within(1, 10_000),
+        Unit("nodes"),
     ] = 4
     max_scale_down_parallelism: Annotated[
         int,
         Says(
-            "Maximum number of nodes leaving at once, with or without pods. Nodes removed by a NodeProvisioner "
-            "count, but do not wait for a slot."
+            "Maximum number of nodes, with or without pods, that leave at the same time. Nodes removed by a "
+            "NodeProvisioner count, but do not wait for a slot."
         ),
         Within(1, 10_000),
         Unit("nodes"),

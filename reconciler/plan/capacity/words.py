@@ -65,20 +65,20 @@ _MOST_KINDS = 4  # kinds named for one predicate
 
 
 def ruled_out_words(rejections: Rejections) -> str:
-    """resources on 12 of a100 p4d.24xlarge and 1 of l4 g6.12xlarge, selection on 3 of l4 g6.12xlarge."""
+    """resources: 12 nodes of a100 p4d.24xlarge and 1 node of l4 g6.12xlarge; selection: 3 nodes of l4 g6.12xlarge."""
     by = sorted(rejections.by, key=lambda each: each.predicate)
-    parts = [f"{each.predicate} on {_kinds_words(each.kinds)}" for each in by]
+    parts = [f"{each.predicate}: {_kinds_words(each.kinds)}" for each in by]
     if rejections.free:
-        parts.append(f"not together with the other pods on {_kinds_words(rejections.free)}")
-    return ", ".join(parts)
+        parts.append(f"not together with the other pods: {_kinds_words(rejections.free)}")
+    return "; ".join(parts)
 
 
 def _kinds_words(kinds: Sequence[NodesOfKind]) -> str:
     """Text for nodes by kind, the largest number first."""
     order = sorted(kinds, key=lambda each: (-each.nodes, each.kind))
-    parts = [f"{each.nodes} of {each.kind}" for each in order[:_MOST_KINDS]]
+    parts = [f"{counted(each.nodes, 'node')} of {each.kind}" for each in order[:_MOST_KINDS]]
     if rest := sum(each.nodes for each in order[_MOST_KINDS:]):
-        parts.append(f"{rest} of other kinds")
+        parts.append(f"{counted(rest, 'node')} of other kinds")
     return listed(parts)
 
 

@@ -228,8 +228,8 @@ def _uids(inputs: Inputs, guard: Declared[ChangeGuard]) -> tuple[str, str]:
 
 class TakesTurns(OfObject, frozen=True):
     template = (
-        "{other} acts on {object} in this plan, and a plan has at most one action for each object: {planner} follows "
-        "in the next plan."
+        "this plan already has an action of the planner {other} on {object}, and a plan has at most one action on each "
+        "object. The action of the planner {planner} follows in the next plan."
     )
 
     other: str  # the planner that acts

@@ -50,32 +50,32 @@ class HeldByGuard(CodeFacts, frozen=True):
 
 class OverPlanLimit(HeldByGuard, frozen=True):
     template = (
-        "this plan exceeds the limits of {guard} ({sums}). Held until the plan removes less, or is approved: "
-        "{held:while_held}"
+        "this plan exceeds the limits of {guard} ({sums}). Until the plan removes less or is approved, this "
+        "change is not carried out: {held:while_held}"
     )
     hold = "blocked"
 
 
 class HourIsFull(HeldByGuard, frozen=True):
     template = (
-        "this plan exceeds the hourly limits of {guard} ({sums}). Held until the limits have room again, or until an "
-        "approval: {held:while_held}"
+        "this plan exceeds the hourly limits of {guard} ({sums}). Until the limits have room again or the change is "
+        "approved, this change is not carried out: {held:while_held}"
     )
     hold = "blocked"
 
 
 class OverHourLimit(HeldByGuard, frozen=True):
     template = (
-        "this change alone exceeds the hourly limits of {guard} ({sums}). Held until the change removes less, or is "
-        "approved: {held:while_held}"
+        "this change alone exceeds the hourly limits of {guard} ({sums}). Until the change removes less or is "
+        "approved, the change is not carried out: {held:while_held}"
     )
     hold = "blocked"
 
 
 class BehindOthers(HeldByGuard, frozen=True):
     template = (
-        "an earlier change waits for the hourly limits of {guard}. Held until the earlier change is carried out: "
-        "{held:while_held}"
+        "an earlier change waits for the hourly limits of {guard}. Until the earlier change is carried out, this "
+        "change waits: {held:while_held}"
     )
     hold = "blocked"
 

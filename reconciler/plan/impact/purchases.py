@@ -271,7 +271,7 @@ def _when(consequence: Consequence, order: MachineOrder, now: Instant) -> str:
             limit = limit_words(order.limit) if order.limit is not None else "a limit"
             return f"{least}{limit} allows no more"
         case "request" | None:
-            return "at once"
+            return "immediately"
 
 
 def _on_commitment(consequence: Consequence) -> int:

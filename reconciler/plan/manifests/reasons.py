@@ -215,9 +215,9 @@ class NodeLacksLabels(OfNode, frozen=True):
 
 class NodePoolNotDeclared(OfObject, frozen=True):
     template = (
-        "no policy declares {object} any more. Deletion removes {nodes} nodes, {gpus} GPUs and {pods} pods at once, "
-        "ignoring all budgets: the NodePool stays until a person allows the deletion (reconciler approve --prune "
-        "{object})."
+        "no policy declares {object} any more. Deletion removes {nodes} nodes, {gpus} GPUs and {pods} pods "
+        "immediately, ignoring all budgets: the NodePool stays until a person allows the deletion (reconciler approve "
+        "--prune {object})."
     )
     hold = "blocked"
 
@@ -237,7 +237,7 @@ class ObjectNotDeclared(OfObject, frozen=True):
 class NodePoolUnclaimed(CodeFacts, frozen=True):
     template = (
         "no policy of environment {environment} declares {object}, and the environment of the NodePool is unknown: "
-        "another environment may declare it. Deletion removes {nodes} nodes, {gpus} GPUs and {pods} pods at once, "
+        "another environment may declare it. Deletion removes {nodes} nodes, {gpus} GPUs and {pods} pods immediately, "
         "ignoring all budgets: the NodePool stays until a person allows the deletion (reconciler approve --prune "
         "{object})."
     )

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from reconciler.model import names
 from reconciler.model.cluster.observed import Unread
 from reconciler.model.instant import Instant
 from reconciler.model.plan.capacity import CapacityLimit
@@ -85,10 +86,10 @@ class TargetGrows(CodeFacts, frozen=True):
 
 class SurplusEmptyNode(CodeFacts, frozen=True):
     template = (
-        "{node} is empty, and {surplus} of {size} nodes of {pool} are surplus: {why}. The node is deleted at "
-        "{time:time} if it is still empty."
+        "{node} is empty. {pool} has {size:node}, {surplus} of them surplus: {why}. The node is deleted at {time:time} "
+        "if it is still empty."
     )
-    while_held = "{node} is empty, and {surplus} of {size} nodes of {pool} are surplus: {why}."
+    while_held = "{node} is empty. {pool} has {size:node}, {surplus} of them surplus: {why}."
 
     node: str
     pool: str
@@ -224,7 +225,7 @@ class MarkWithoutProvisioner(CodeFacts, frozen=True):
 
 
 class NodeOfProvisioner(CodeFacts, frozen=True):
-    template = "{node} is in a pool that {provisioner} scales: the label of the NodeProvisioner is added to the node."
+    template = f"{{node}} gets the label {names.PROVISIONER}, because {{provisioner}} scales the pool of the node."
 
     node: str
     provisioner: Ref
@@ -235,8 +236,8 @@ class NodeOfProvisioner(CodeFacts, frozen=True):
 
 class CapacityMissing(CodeFacts, frozen=True):
     template = (
-        "{provisioner} lacks {nodes:node} of {pool} ({why}): Karpenter buys nodes for visible pods, and smart pods "
-        "request the other nodes."
+        "{pool} lacks {nodes:node} that {provisioner} requires ({why}). Karpenter launches nodes for unschedulable "
+        "pods by itself, and smart pods request the other nodes."
     )
 
     provisioner: Ref
@@ -284,7 +285,7 @@ class PoolUnready(CodeFacts, frozen=True):
 
 class ScaleDownWindowClosed(CodeFacts, frozen=True):
     template = (
-        "{surplus} of {size} nodes of {pool} are surplus ({why}), and no window of {provisioner} is open: no node is "
+        "{pool} has {size:node}, {surplus} of them surplus ({why}), and no window of {provisioner} is open: no node is "
         "marked before {time}."
     )
 
@@ -298,8 +299,9 @@ class ScaleDownWindowClosed(CodeFacts, frozen=True):
 
 class SurplusKeptByClusterMin(CodeFacts, frozen=True):
     template = (
-        "{surplus} of {size} nodes of {pool} are surplus ({why}), and {marked} can be marked: without a further "
-        "node, the cluster would have {left} {resource}, less than clusterMin {least} of {policy}."
+        "{pool} has {size:node}, {surplus} of them surplus ({why}), and {marked} of the surplus nodes can be marked: "
+        "after the removal of one more node, the cluster would have {left} {resource}, less than clusterMin {least} of "
+        "{policy}."
     )
 
     pool: str
@@ -315,8 +317,8 @@ class SurplusKeptByClusterMin(CodeFacts, frozen=True):
 
 class SurplusInUse(CodeFacts, frozen=True):
     template = (
-        "{surplus} of {size} nodes of {pool} are surplus ({why}), and {marked} can be marked: the others are in use, "
-        "are new, opt out, or are held by other tools."
+        "{pool} has {size:node}, {surplus} of them surplus ({why}), and {marked} of the surplus nodes can be marked: "
+        "other nodes are in use, are new, opt out, or are held by other tools."
     )
 
     pool: str
@@ -327,14 +329,14 @@ class SurplusInUse(CodeFacts, frozen=True):
 
 
 class ScalingUnread(CodeFacts, frozen=True):
-    template = "{why}: the utilization of {pool} is unknown, and no node of the pool is marked or deleted."
+    template = "the utilization of {pool} is unknown ({why}), so no node of the pool is marked or deleted."
 
     pool: str
     why: Unread
 
 
 class LentUnread(CodeFacts, frozen=True):
-    template = "{why}: the lent GPUs of {pool} are unknown, and no node of the pool is marked or deleted."
+    template = "the lent GPUs of {pool} are unknown ({why}), so no node of the pool is marked or deleted."
 
     pool: str
     why: Unread

@@ -21,19 +21,22 @@ KEPT_WHILE: Mapping[KeptWhile, str] = {
 
 
 def size_words(why: SizeReason) -> str:
-    """Text for a size: 66.7 % in use; a minimum of 80 % keeps at most 100."""
+    """Text for a size: 66.7 % of the GPUs are in use; for the minimum of 80 %, the pool may have at most 100 nodes."""
     if why.in_use_tenths is None:
         words = "the pool has no GPUs"
     else:
-        in_use = f"{why.in_use_tenths // 10}.{why.in_use_tenths % 10} % in use"
+        in_use = f"{why.in_use_tenths // 10}.{why.in_use_tenths % 10} % of the GPUs are in use"
         if why.full_enough is None:
-            words = f"{in_use}, the minimum is {why.percent} %"
+            words = f"{in_use}, and the minimum is {why.percent} %"
         else:
-            kept = f", {_kept(why.kept)} busy or kept empty" if why.kept is not None else ""
-            words = f"{in_use}; a minimum of {why.percent} % keeps at most {why.full_enough}{kept}"
+            kept = f", but {_kept(why.kept)} busy or kept empty" if why.kept is not None else ""
+            most = f"the pool may have at most {counted(why.full_enough, 'node')}"
+            words = f"{in_use}; for the minimum of {why.percent} %, {most}{kept}"
     if why.bound is None:
         return words
-    return f"{words}; {why.bound} {'allows' if why.bound == 'maxSize' else 'keeps'} {why.bound_nodes}"
+    return (
+        f"{words}; {why.bound} {'allows' if why.bound == 'maxSize' else 'requires'} {counted(why.bound_nodes, 'node')}"
+    )
 
 
 def _kept(nodes: int) -> str:

@@ -400,7 +400,7 @@ class PodAwaitsOtherGates(CodeFacts, frozen=True):
 
 
 class SmartPodsUnread(CodeFacts, frozen=True):
-    template = "{why}: the current requests to Karpenter are unknown, and no further node is requested."
+    template = "the current requests to Karpenter are unknown ({why}), so no further node is requested."
 
     why: Unread
 

@@ -114,7 +114,9 @@ def fights(
             f"NodePool/{each.name} lets Karpenter consolidate, in conflict with {covering.kind}/{covering.name}, which "
             f"removes nodes of the pool"
         )
-        remedy = f"remove disruption, or remove the pool from {covering.kind}/{covering.name}"
+        scales = covering.kind == "NodeProvisioner"
+        leave = "delete" if scales else "remove the pool from"
+        remedy = f"remove disruption, or {leave} {covering.kind}/{covering.name}"
         if not any(path.startswith("spec.disruption") for path, _ in order.pool.origins):  # set by the template
             place, remedy = each.template, "write consolidateAfter: Never, or the budgets of the default template"
         yield Problem(place.file, place.line, 1, CONSOLIDATES, text, remedy)

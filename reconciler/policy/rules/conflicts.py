@@ -67,7 +67,7 @@ def one_provisioner_a_pool(wish: RuleContext) -> Iterator[Problem]:
     for each in active(wish.desired.provisioners):
         other = first.setdefault(each.spec.pool_name, each)
         if other is not each:
-            text = f"the pool {each.spec.pool_name} is already scaled by NodeProvisioner/{other.name}"
+            text = f"NodeProvisioner/{other.name} already scales the pool {each.spec.pool_name}"
             remedy = f"see {wish.place(other)}; a pool can have only one NodeProvisioner"
             yield wish.problem(each, "spec.poolName", ("RC302", text, remedy))
 
@@ -81,7 +81,10 @@ def one_order_for_the_same_pods(wish: RuleContext) -> Iterator[Problem]:
             continue
         other = first.setdefault((each.spec.order, _visible_to_pods(pool.spec)), each)
         if other is not each and other.spec.pool_name != each.spec.pool_name:
-            text = f"the same pods fit the pool of NodeProvisioner/{other.name}, which also has order {each.spec.order}"
+            text = (
+                f"the pools of this NodeProvisioner and of NodeProvisioner/{other.name} accept the same pods, and both "
+                f"NodeProvisioners have order {each.spec.order}"
+            )
             remedy = f"see {wish.place(other)}; give one of them another order"
             yield wish.problem(each, "spec.order", ("RC303", text, remedy))
 
@@ -95,15 +98,15 @@ def _visible_to_pods(pool: GpuPool) -> object:
 
 def one_drain_policy_a_pool(wish: RuleContext) -> Iterator[Problem]:
     """Two DrainPolicies would count the same nodes against two limits."""
-    yield from _one_a_pool(wish, wish.desired.drains, "RC308", "drained")
+    yield from _one_a_pool(wish, wish.desired.drains, "RC308")
 
 
 def one_pressure_policy_a_pool(wish: RuleContext) -> Iterator[Problem]:
     """Two PressurePolicies would give the same node two watermarks."""
-    yield from _one_a_pool(wish, wish.desired.pressures, "RC309", "watched for pressure")
+    yield from _one_a_pool(wish, wish.desired.pressures, "RC309")
 
 
-def _one_a_pool(wish: RuleContext, policies: Sequence[Declared[Named]], code: str, done: str) -> Iterator[Problem]:
+def _one_a_pool(wish: RuleContext, policies: Sequence[Declared[Named]], code: str) -> Iterator[Problem]:
     claimed: dict[str, Declared[Named]] = {}
     for each in active(policies):
         doubly: dict[str, list[str]] = defaultdict(list)
@@ -113,14 +116,14 @@ def _one_a_pool(wish: RuleContext, policies: Sequence[Declared[Named]], code: st
                 doubly[other.name].append(pool.name)
         for name, pools in sorted(doubly.items()):
             other = claimed[pools[0]]
-            text = f"{_named(pools)} already {done} by {each.kind}/{name}"
-            remedy = f"see {wish.place(other, 'spec.poolNames')}; name each pool in only one of them"
+            text = f"{each.kind}/{name} already applies to {_named(pools)}"
+            remedy = f"see {wish.place(other, 'spec.poolNames')}; name each pool in only one {each.kind}"
             yield wish.problem(each, "spec.poolNames", (code, text, remedy))
 
 
 def _named(pools: Sequence[str]) -> str:
     shown = ", ".join(pools[:3]) + (f" and {len(pools) - 3} more" if len(pools) > 3 else "")
-    return f"the pool {shown} is" if len(pools) == 1 else f"the pools {shown} are"
+    return f"the pool {shown}" if len(pools) == 1 else f"the pools {shown}"
 
 
 def thresholds_below_targets(wish: RuleContext) -> Iterator[Problem]:
@@ -154,7 +157,7 @@ def room_for_the_largest_size(wish: RuleContext) -> Iterator[Problem]:
             limit = pool.spec.limits.get(resource)
             needed = each.spec.max_size * per_node
             if limit is not None and limit.milli < needed * 1000:
-                size = f"maxSize {each.spec.max_size}" + (f" of {gpus} GPUs each" if resource != "nodes" else "")
+                size = f"maxSize {each.spec.max_size}" + (f" with {gpus} GPUs per node" if resource != "nodes" else "")
                 text = f"{size} needs {needed} {resource}, and the limits of GpuPool/{pool.name} allow {limit}"
                 remedy = f"see {wish.place(pool, f'spec.limits.{resource}')}; lower maxSize, or raise the limit"
                 yield wish.problem(each, "spec.maxSize", ("RC305", text, remedy))
@@ -231,8 +234,10 @@ def ranks_fit_into_weights(wish: RuleContext) -> Iterator[Problem]:
 def pools_without_taints_have_no_weight(wish: RuleContext) -> Iterator[Problem]:
     """Among NodePools of equal weight, Karpenter chooses."""
     for pool in untainted(wish.desired):
-        text = f"GpuPool/{pool.name} has no taints, so its NodePool gets no weight: Karpenter ignores the order of its "
-        text += "NodeProvisioner, because a weight would attract pods without GPUs to GPU nodes"
+        text = (
+            f"GpuPool/{pool.name} has no taints, so its NodePool gets no weight (a weight would attract pods without "
+        )
+        text += "GPUs to the GPU nodes), and Karpenter does not know the order of the NodeProvisioner"
         remedy = "add a taint such as nvidia.com/gpu, or write a weight"
         yield wish.warning(pool, "spec.taints", ("RC317", text, remedy))
 

@@ -97,10 +97,11 @@ def instance_types_say_what_they_have(wish: RuleContext) -> Iterator[Problem]:
             missing = [name for name in ("cpu", "memory") if name not in each.capacity]
             if missing and not pool.spec.suspend:
                 text = (
-                    f"the capacity of {each.name} does not declare {' and '.join(missing)}: while no node of this type "
-                    "exists, any request is assumed to fit"
+                    f"the policy does not state the {' and the '.join(missing)} of {each.name}: while no node of this "
+                    "type exists, reconciler assumes that any request fits"
                 )
-                remedy = "add capacity: {cpu: ..., memory: ..., pods: ...}, as the cloud documents the type"
+                remedy = "add capacity: {cpu: ..., memory: ..., pods: ...}, with the values that the cloud provider "
+                remedy += "documents for this type"
                 yield wish.warning(pool, f"spec.instanceTypes[{number}]", ("RC313", text, remedy))
 
 
@@ -268,7 +269,7 @@ def invalid_amounts(
 def _amount(where: str, name: str, amount: Quantity, may_be_none: bool) -> Iterator[FieldProblem]:
     yield from _in_bytes(where, name, amount, may_be_none=may_be_none)
     if name in _COUNTED and amount.binary and amount.milli:
-        text = f"{where}: {amount} is not a number of {name}: Ki, Mi and Gi are for bytes"
+        text = f"{where}: {amount} is not a valid amount of {name}: Ki, Mi and Gi are units of bytes"
         yield FieldProblem(where, "RC208", text, f"write {_number(amount)}", names_path=True)
     elif name in _WHOLE and amount.milli % 1000:
         text = f"{where}: {amount} is not a whole number of {name}"
@@ -279,7 +280,7 @@ def _in_bytes(path: str, resource: str, amount: Quantity, *, may_be_none: bool) 
     is_none = not amount.milli
     if resource not in _IN_BYTES or amount.milli >= _LEAST_BYTES * 1000 or (is_none and may_be_none):
         return
-    text = f"{path}: {amount} is {_bytes(amount)}, which is implausibly small"
+    text = f"{path}: {amount} means {_bytes(amount)}, which is implausibly small"
     remedy = "write the amount" if is_none else f"write {_number(amount)}Gi, or {_number(amount)}Mi"
     yield FieldProblem(path, "RC208", text, remedy, names_path=True)
 
@@ -289,7 +290,7 @@ def _number(amount: Quantity) -> str:
 
 
 def _bytes(amount: Quantity) -> str:
-    if amount.milli % 1000:
-        return "a fraction of a byte" if amount.milli < 1000 else "not a whole number of bytes"
+    if 0 < amount.milli < 1000:
+        return "less than 1 byte"
     whole = amount.milli // 1000
-    return f"{whole} {'byte' if whole == 1 else 'bytes'}"
+    return f"{'about ' if amount.milli % 1000 else ''}{whole} {'byte' if whole == 1 else 'bytes'}"

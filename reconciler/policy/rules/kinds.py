@@ -300,8 +300,10 @@ def _never_acts(spec: msgspec.Struct) -> Iterator[FieldProblem]:
         return
     match spec:
         case ChangeGuard(cluster_uid=None, per_plan=plan, per_hour=hour) if plan == hour == Ceiling():
-            text = "a guard without limits and clusterUID has no effect"
-            yield FieldProblem("", "RC310", text, "add a limit below perPlan or perHour, or set suspend: true")
+            text = "a guard with neither limits nor clusterUID has no effect"
+            yield FieldProblem(
+                "", "RC310", text, "add a limit below perPlan or perHour, add clusterUID, or set suspend: true"
+            )
 
 
 def _reserved_taints(path: str, taints: Sequence[PoolTaint]) -> Iterator[FieldProblem]:
@@ -317,22 +319,51 @@ def _budget(budget: Budget, path: str) -> Iterator[FieldProblem]:
     """Karpenter cannot parse an invalid schedule and then disrupts no node of the pool at all."""
     if budget.schedule is not None and not is_readable(budget.schedule):
         at = f"{path}.schedule"
+        text = f'{at}: "{budget.schedule}" is not a valid schedule: {_wrong_field(budget.schedule, is_readable)}'
         remedy = 'write minute, hour, day, month and weekday, as in "0 9 * * 1-5", or @daily; in UTC'
-        yield FieldProblem(at, "RC205", f'{at}: "{budget.schedule}" is not a valid schedule', remedy, names_path=True)
+        yield FieldProblem(at, "RC205", text, remedy, names_path=True)
+
+
+# The fields of a schedule, in their order, and their values.
+_FIELDS = (
+    ("minute", "minutes are from 0 to 59"),
+    ("hour", "hours are from 0 to 23"),
+    ("day", "days are from 1 to 31"),
+    ("month", "months are from 1 to 12"),
+    ("weekday", "weekdays are from 0 (Sunday) to 6"),
+)
+
+
+def _wrong_field(schedule: str, is_valid: Callable[[str], bool]) -> str:
+    """What is wrong with an invalid schedule."""
+    fields = schedule.split()
+    if len(fields) != len(_FIELDS):
+        return "it must have five fields"
+    for number, (name, values) in enumerate(_FIELDS):
+        alone = " ".join(field if at == number else "*" for at, field in enumerate(fields))
+        if not is_valid(alone):
+            return f'the {name} "{fields[number]}" is not valid ({values})'
+    return f'the month "{fields[3]}" has no day "{fields[2]}"'
+
+
+def _fires(schedule: str) -> bool:
+    try:
+        next(cronsim.CronSim(schedule, _SOME_DAY))
+    except (cronsim.CronSimError, StopIteration):
+        return False
+    return True
 
 
 def _without_effect(schedule: SizeSchedule, path: str) -> Iterator[FieldProblem]:
     if schedule.min_size is None and schedule.warm_nodes is None:
-        text = "a schedule without minSize and warmNodes has no effect"
+        text = "a schedule with neither minSize nor warmNodes has no effect"
         yield FieldProblem(path, "RC310", text, "add minSize or warmNodes")
 
 
 def _window(window: Window, path: str) -> Iterator[FieldProblem]:
-    try:
-        next(cronsim.CronSim(window.schedule, _SOME_DAY))
-    except cronsim.CronSimError as error:
+    if not _fires(window.schedule):
         at = f"{path}.schedule"
-        text = f'{at}: "{window.schedule}" is not a valid schedule: {str(error).lower()}'
+        text = f'{at}: "{window.schedule}" is not a valid schedule: {_wrong_field(window.schedule, _fires)}'
         remedy = 'write minute, hour, day, month and weekday, as in "0 20 * * *"'
         yield FieldProblem(at, "RC205", text, remedy, names_path=True)
     try:
@@ -345,5 +376,5 @@ def _window(window: Window, path: str) -> Iterator[FieldProblem]:
         yield FieldProblem(at, "RC206", text, remedy, names_path=True)
     if not window.duration.milliseconds:
         yield FieldProblem(
-            f"{path}.duration", "RC310", "a window without duration never opens", "set a duration, such as 10h"
+            f"{path}.duration", "RC310", "a window with duration 0s never opens", "set a duration, such as 10h"
         )

@@ -53,7 +53,7 @@ def unread(scene: PlanningResult, *kinds: str) -> str:
     """The first of the kinds that could not be read, and why; objects of this kind may exist unseen. Empty if all were
     read."""
     found = next((each for each in scene.inputs.observed.unread if each.kind in kinds), None)
-    return f"{found.kind} could not be read: {found.why}" if found else ""
+    return f"{found.kind} are unknown: {found.why}" if found else ""
 
 
 def decisions_about(scene: PlanningResult, *subjects: ExplainedObject) -> tuple[Decision, ...]:
@@ -110,10 +110,9 @@ def condition_of(scene: PlanningResult, consequence: Consequence) -> str:
 
 
 FATES: dict[Fate, str] = {
-    "scaled": "is empty and surplus: the node is deleted when its timer ends",
-    "drained": "is not needed: its pods are evicted, and the node is deleted",
-    "removed": "drifts and is empty: Karpenter deletes the node and does not replace it",
-    "replaced": "drifts: Karpenter launches a new node, evicts the pods and deletes the old node",
+    "scaled": "is empty and surplus, and is deleted when its timer ends",
+    "removed": "is empty and drifts, so Karpenter deletes the node and does not replace it",
+    "replaced": "drifts, so Karpenter launches a new node, evicts the pods and deletes the old node",
     "blocked": "drifts, but cannot be disrupted now",
     "deleted": "is deleted with its NodePool, ignoring all budgets",
     "undrifted": "is drifted now, but not after the change",
@@ -127,8 +126,7 @@ FATES: dict[Fate, str] = {
 def fate_of(scene: PlanningResult, consequence: Consequence) -> str:
     """Planned change of a node, for a sentence that begins with the node. `consequence` covers one node, or all."""
     if consequence.fate == "drained":
-        words = FATES["drained"] if consequence.pods else "is empty and not needed: the node is deleted"
-        return words + _drained_from(scene, consequence)
+        return _drained(scene, consequence)
     waves = ""
     if consequence.wave and consequence.fate in {"removed", "replaced"}:
         waves = f", {counted(consequence.wave, 'node')} at a time"
@@ -136,7 +134,7 @@ def fate_of(scene: PlanningResult, consequence: Consequence) -> str:
         waves += f", by {consequence.order.words}"
     is_one = len(consequence.nodes) == 1
     holders = ((each.title, counted(nodes, "node")) for each, nodes in consequence.held_by)
-    held = ", ".join(title if is_one else f"{title} on {nodes}" for title, nodes in holders)
+    held = ", ".join(title if is_one else f"{nodes} because of {title}" for title, nodes in holders)
     return FATES[consequence.fate] + waves + (f" ({held})" if held else "")
 
 
@@ -150,11 +148,16 @@ def coming_words(scene: PlanningResult, consequence: Consequence) -> str:
     return f"{nodes}, {gpus}: {bought_words(consequence)}; {when}{cost}{unpriced}"
 
 
-def _drained_from(scene: PlanningResult, consequence: Consequence) -> str:
+def _drained(scene: PlanningResult, consequence: Consequence) -> str:
     now, first = scene.inputs.now, consequence.first_at
+    is_empty = not consequence.pods
+    begins = "is empty and not needed" if is_empty else "is not needed"
+    becomes = "the node is deleted" if is_empty else "the pods on the node are evicted, and then the node is deleted"
     if first is None:
-        return ", once a guard or window allows the drain, or pods have completed"
-    return f", since {clock(first, now)}" if first <= now else f", from {clock(first, now)} on"
+        return f"{begins}: when a guard or window allows the drain, or pods have completed, {becomes}"
+    if first > now:
+        return f"{begins}, so from {clock(first, now)} on, {becomes}"
+    return f"{begins}, and its drain began at {clock(first, now)}: {becomes}"
 
 
 # --- Sentences for decisions, equal ones grouped.
@@ -194,7 +197,8 @@ def tally(scene: PlanningResult, decisions: Iterable[Decision]) -> str:
 def freeze_rows(freeze: Freeze | None) -> Iterator[Row]:
     """The widest freeze, if any."""
     if freeze is not None:
-        yield "frozen", f"{freeze.scope_text}, {freeze.until_text}: only untainting and releasing continue"
+        frozen = f"{freeze.scope_text}, {freeze.until_text}"
+        yield "frozen", f"{frozen}: the controller only removes its own taints, gates, Leases and eviction times"
 
 
 def guard_rows(scene: PlanningResult, pool: str) -> Iterator[Row]:

@@ -50,7 +50,7 @@ def about_claim(scene: PlanningResult, namespace: str, name: str) -> Explanation
     title, headline = f"claim/{namespace}/{name}", request_words(claim)
     if use is None:
         why = unread(scene, *_NEEDED)
-        return Explanation(title, headline, f"The pods of the claim are unknown: {why}.")
+        return Explanation(title, headline, f"The pods of the claim are unknown ({why}).")
     pods = [ExplainedObject("Pod", each.pod.name, each.pod.namespace) for each in use.pods if each.wait is not None]
     decisions = decisions_about(scene, *pods) if pods else ()
     return Explanation(title, headline, _outcome(use), tuple(_rows(use, pod_decisions(scene.plan))), decisions)

@@ -131,7 +131,7 @@ def _headline(scene: PlanningResult, node: Node) -> str:
 
 def _load(scene: PlanningResult, node: Node) -> tuple[str, ...]:
     if why := unread(scene, "pods"):
-        return (counted(node.gpus, "GPU"), f"GPUs in use unknown: {why}")
+        return (counted(node.gpus, "GPU"), f"GPUs in use unknown ({why})")
     pods = [pod for pod in scene.fleet.pods_on(node.name) if pod.counts]
     used = f"{gpus_in_use(scene.fleet, [node])} of {node.gpus} GPUs in use"
     return (used, counted(len(pods), "pod") if pods else "empty")
@@ -148,9 +148,9 @@ def _why(scene: PlanningResult, node: Node, fates: list[Consequence]) -> Iterato
         yield "not acted on", sentence(opted_out.reason)
     pool = scene.inputs.desired.pool(node.pool)
     if pool is None:
-        yield "policy", f"there is no GpuPool {node.pool}" if node.pool else "the node has no pool label"
+        yield "pool", f"there is no GpuPool {node.pool}" if node.pool else "the node has no pool label"
     else:
-        yield "policy", f"GpuPool/{pool.name}, mode {pool.spec.mode}, {placed(pool.origin())}"
+        yield "pool", f"GpuPool/{pool.name}, mode {pool.spec.mode}, {placed(pool.origin())}"
 
 
 def _karpenter(scene: PlanningResult, node: Node) -> Iterator[Row]:
@@ -159,7 +159,9 @@ def _karpenter(scene: PlanningResult, node: Node) -> Iterator[Row]:
         why = scene.inputs.observed.why_unread("nodeclaims.karpenter.sh")
         yield "Karpenter", f"unknown: {why}" if why else "no NodeClaim for this node"
         return
-    yield "Karpenter", f"NodeClaim/{claim.name}: {_drifted(claim)}, expires: {claim.spec.expire_after}"
+    after = claim.spec.expire_after
+    expires = "never expires" if after == "Never" else f"expires {after} after its creation"
+    yield "Karpenter", f"NodeClaim/{claim.name}: {_drifted(claim)}, {expires}"
 
 
 def _drifted(claim: NodeClaim) -> str:
@@ -195,9 +197,9 @@ def _last_tried(weighed: DrainEligibility) -> str:
     tried = weighed.tried
     if tried is None:
         return "never"
-    since = f", without success since {timestamp(tried.since)}" if tried.since != tried.at else ", without success"
+    since = f" since {timestamp(tried.since)}" if tried.since != tried.at else ""
     text = "" if tried.reason == weighed.reason else f": {sentence(tried.reason)}"
-    return f"at {timestamp(tried.at)}{since}{text}"
+    return f"search for places for the pods at {timestamp(tried.at)}, without success{since}{text}"
 
 
 def _in_play(scene: PlanningResult, node: Node) -> Iterator[Row]:

@@ -45,7 +45,7 @@ def about_pod(scene: PlanningResult, namespace: str, name: str) -> Explanation:
     decisions = decisions_about(scene, ExplainedObject("Pod", name, namespace))
     fates = list(_fates(scene, pod))
     sentences = [decision_sentence(scene, each) for each in decisions]
-    sentences += [would_be(scene, each, f"Its node {fate_of(scene, each)}.") for each in fates]
+    sentences += [would_be(scene, each, f"The node of the pod {fate_of(scene, each)}.") for each in fates]
     outcome = " ".join(sentences) or _undecided(scene, pod)
     rows = (*_rows(scene, pod), *_homeless(pod, fates))
     return Explanation(f"pod/{namespace}/{name}", _headline(scene, pod), outcome, rows, decisions)
@@ -58,7 +58,7 @@ def _undecided(scene: PlanningResult, pod: Pod) -> str:
     if gates := ", ".join(each.name for each in pod.spec.scheduling_gates if each.name != names.CAPACITY_GATE):
         return f"The pod waits for removal of its scheduling gates ({gates}); until then nothing is bought for it."
     if why := unread(scene, "pods", "nodes", "nodeclaims.karpenter.sh"):
-        return f"What the pod waits for is unknown: {why}."
+        return f"What the pod waits for is unknown ({why})."
     if is_coming(pod, SmartPodIdentity(scene.inputs.desired)):
         return "The pod waits for the scheduler to report it as unschedulable; until then nothing is bought for it."
     return "The pod waits for capacity on existing nodes: no pool of these policies serves it."
@@ -74,7 +74,7 @@ def _fates(scene: PlanningResult, pod: Pod) -> Iterator[Consequence]:
 
 def _headline(scene: PlanningResult, pod: Pod) -> str:
     where = f"on {pod.node}" if pod.node else "on no node"
-    return ", ".join((pod.status.phase or "no kubelet status", where, f"{scene.fleet.gpu_requests.of(pod)} GPUs"))
+    return ", ".join((pod.status.phase or "no kubelet status", where, counted(scene.fleet.gpu_requests.of(pod), "GPU")))
 
 
 def _rows(scene: PlanningResult, pod: Pod) -> Iterator[Row]:

@@ -46,7 +46,7 @@ NODE_POOLS = "nodepools.karpenter.sh"
 
 # Fates of nodes, in report order.
 _BECOME: tuple[tuple[Fate, str], ...] = (
-    ("scaled", "scaled down"),
+    ("scaled", "removed as surplus"),
     ("drained", "drained"),
     ("removed", "removed by Karpenter"),
     ("replaced", "replaced by Karpenter"),
@@ -78,7 +78,7 @@ def about_pool(scene: PlanningResult, name: str) -> Explanation:
 
 
 def _departing(scene: PlanningResult, pool: str) -> str:
-    """Such as: Of its 120 nodes, 6 are scaled down and 4 are drained."""
+    """Such as: Of its 120 nodes, 6 are removed as surplus and 4 are drained."""
     size = counted(use_of(scene.fleet, pool, 0).nodes, "node")
     begins = f"Of its {size}, "
     # Keyed by prefix: Would apply if GpuPool/a100 were in mode Enforce: of its 12 nodes,
@@ -113,9 +113,9 @@ def _bought(sorts: Counter[str]) -> str:
 def headline(scene: PlanningResult, use: Use) -> str:
     """Utilization of the pool, as far as it is known."""
     if why := unread(scene, "nodes"):
-        return f"nodes unknown: {why}"
+        return why
     if why := unread(scene, "pods"):
-        return f"{counted(use.nodes, 'node')}, {use.gpus_total} GPUs, GPUs in use unknown: {why}"
+        return f"{counted(use.nodes, 'node')}, {use.gpus_total} GPUs, GPUs in use unknown ({why})"
     used = f"{use.gpus_used} of {use.gpus_total} GPUs in use"
     return f"{counted(use.nodes, 'node')}, {use.busy_nodes} busy, {used}"
 
@@ -136,7 +136,8 @@ def _rows(scene: PlanningResult, name: str) -> Iterator[Row]:
                 yield cause, would_be(scene, consequence, coming_words(scene, consequence))
                 continue
             for _, part in by_guard(scene, consequence):
-                each = f"{counted(len(part.nodes), 'node')}: each {fate_of(scene, part)}"
+                which = "which" if len(part.nodes) == 1 else "each of which"
+                each = f"{counted(len(part.nodes), 'node')}, {which} {fate_of(scene, part)}"
                 yield cause, would_be(scene, part, each)
     for evaluated in scene.plan.report(ScalingReport).sizes:
         if evaluated.pool == name:

@@ -153,9 +153,10 @@ def stop_rows(node: ScaleDownForecast) -> Iterator[Row]:
 
 
 def _stays(node: ScaleDownForecast) -> Iterator[Row]:
-    surplus, by = node.evaluated.surplus, f"NodeProvisioner/{node.wish.name} {placed(node.wish.origin())}"
+    wish = f"NodeProvisioner/{node.wish.name}"
+    surplus, by = node.evaluated.surplus, f"{wish} {placed(node.wish.origin())}"
     if excluded := _excluded_words(node):
-        yield "scaled down", f"{excluded} {by}"
+        yield "scaled down", f"no: {excluded.format(wish=wish)}, {placed(node.wish.origin())}"
     elif not node.rank:
         return
     elif surplus:
@@ -167,28 +168,28 @@ def _stays(node: ScaleDownForecast) -> Iterator[Row]:
 
 
 def _excluded_words(node: ScaleDownForecast) -> str:
-    """Why the node is excluded whatever the target size, followed by the name of the NodeProvisioner; empty if only the
-    size decides."""
+    """Why the node is excluded whatever the target size; empty if only the size decides. `{wish}` is the
+    NodeProvisioner."""
     scene, seen = node.scene, node.node
     if node.is_still:
-        return "not in the current state, regardless of the target size of"
+        return "the node is not removed in its current state, whatever the target size of {wish} is"
     if seen.taint(names.DRAINING) is not None:
-        return "not while the node is drained: the drain deletes the node;"
+        return "the drain of the node deletes the node, and {wish} does not"
     if is_busy(scene.fleet, seen):
-        return "not while a pod runs on the node: only empty nodes are removed by"
+        return "a pod runs on the node, and {wish} removes only empty nodes"
     if not is_empty(scene.fleet, seen):
-        return "not while a GPU of the node is lent: only empty nodes are removed by"
+        return "a GPU of the node is lent, and {wish} removes only empty nodes"
     if node.drain_policy is not None and not seen.is_ready:
-        return f"not while the node is not ready: DrainPolicy/{node.drain_policy.name} removes the node instead of"
+        return f"the node is not ready, so DrainPolicy/{node.drain_policy.name} removes the node, and {{wish}} does not"
     settles = settles_at(seen, scene.fleet.claims_on(seen.pool).get(seen.name), scene.inputs.now)
     if settles is not None:
-        return f"not before {_at(settles)}: the node is new and settles until then;"
+        return f"the node is new, so {{wish}} does not remove it before {_at(settles)}"
     shut = closed(node.wish.spec.windows, scene.inputs.now) if node.evaluated.surplus else None
     if shut is None:
         return ""
     if shut.until is None:
-        return "never: no window ever opens;"
-    return f"not before {_at(shut.until)}: until then no window is open;"
+        return "no window of {wish} ever opens"
+    return f"no window of {{wish}} is open before {_at(shut.until)}"
 
 
 def size_words(evaluated: SizeEvaluation) -> str:

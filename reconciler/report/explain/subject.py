@@ -9,6 +9,7 @@ import msgspec
 from reconciler.model.bundle import short_revision
 from reconciler.model.cluster.bounds import gpu_claims
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
+from reconciler.model.desired import Declared
 from reconciler.model.instant import clock, format_moment
 from reconciler.model.plan.evaluation import DrainReport
 from reconciler.model.problem import LastChange
@@ -170,23 +171,23 @@ def about_object(scene: PlanningResult, subject: ExplainedObject) -> Explanation
     """Decisions of the plan about the object; for a policy, also its origin."""
     decisions = decisions_about(scene, subject)
     policy = _policy(scene, subject)
-    if not decisions and not policy:
+    if not decisions and policy is None:
         raise UnknownSubject(f"no policy and no decision of this plan is about {subject.title}")
-    title = decisions[0].subject.title if decisions else policy
+    title = decisions[0].subject.title if decisions or policy is None else f"{policy.kind}/{policy.name}"
     rows = tuple(_rows(scene, subject))
     drains = " ".join(f"It drains {text}." for label, text in rows if label == "drains")
     outcome = " ".join(decision_sentence(scene, each) for each in decisions) or drains or _UNDECIDED
-    headline = "a policy" if policy else f"an object of kind {subject.kind}"
+    headline = placed(policy.origin()) if policy is not None else f"an object of kind {subject.kind}"
     return Explanation(title, headline, outcome, rows, decisions)
 
 
-def _policy(scene: PlanningResult, subject: ExplainedObject) -> str:
-    """Title of the policy, with the case of its kind."""
+def _policy(scene: PlanningResult, subject: ExplainedObject) -> Declared[object] | None:
+    """The policy of that kind, in any case, and name."""
     desired = scene.inputs.desired
     for each in (*desired.drains, *desired.guards, *desired.provisioners, *desired.pools):
         if each.kind.lower() == subject.kind.lower() and each.name == subject.name:
-            return f"{each.kind}/{each.name}"
-    return ""
+            return each
+    return None
 
 
 def _rows(scene: PlanningResult, subject: ExplainedObject) -> Iterator[Row]:

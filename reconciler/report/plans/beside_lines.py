@@ -141,7 +141,9 @@ def _summary(consequences: tuple[Consequence, ...], pool: str) -> str:
 def _held_up(planned: Planned, blamed: Blame) -> Iterator[Finding]:
     for each in blamed.causes:
         if each.fate == "blocked":
-            by = ", ".join(f"{hindrance.title} on {count}" for hindrance, count in each.held_by)
+            by = ", ".join(
+                f"{counted(count, 'node')} because of {hindrance.title}" for hindrance, count in each.held_by
+            )
             sentence = f"{counted(len(each.nodes), 'node')} of NodePool/{each.node_pool} drift but cannot be disrupted"
             finding = _beside(_cause(planned, each), "warning", f"NodePool/{each.node_pool}", sentence)
             yield msgspec.structs.replace(finding, code=HELD_UP, sentence=f"{sentence}: {by}" if by else sentence)

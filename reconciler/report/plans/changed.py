@@ -308,7 +308,7 @@ _Sort = Callable[[Consequence], bool]
 
 
 def buy_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
-    """Such as buys 10 nodes, or buys 10 nodes fewer; empty if the change buys nothing different."""
+    """Such as buys 10 nodes, or buys 10 fewer nodes; empty if the change buys nothing different."""
     lines = []
     for pool, is_own in _pools(planned, change):
         more = _count(filter(is_own, blamed.causes), pool, "bought")
@@ -317,7 +317,7 @@ def buy_words(planned: Planned, blamed: Blame, change: PolicyChange) -> str:
         if more:
             lines.append(f"{_verb(planned.pool(pool), 'buy')} {counted(more, 'node')}{instead}")
         elif fewer:
-            lines.append(f"buys {counted(fewer, 'node')} fewer")
+            lines.append(f"buys {counted(fewer, 'fewer node')}")
     return ", ".join(lines)
 
 

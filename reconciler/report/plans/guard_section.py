@@ -63,7 +63,9 @@ def ways_on(planned: Planned, guarded: GuardVerdict) -> Iterator[TextLine]:
 
 def other_ways(setting: ReportHeader, guarded: GuardVerdict) -> Iterator[str]:
     """Remedies other than an approval."""
-    yield from (f"{title} alone passes the guard" for title in guarded.alone)
+    yield from (
+        f"make one change at a time: the guard allows {title} if it is the only change" for title in guarded.alone
+    )
     if guarded.until is not None:
         yield f"the limit has room again at {clock(guarded.until, setting.now)}"
     if guarded.by_the_hour:
@@ -141,12 +143,19 @@ def _too_large(guarded: GuardVerdict) -> Iterator[TextLine]:
         yield line(f"{counted(number, 'node')} to be drained {exceed}: the guard will hold {them}.", "warn")
 
 
+# Words for parts of a count that `plan -o json` names otherwise.
+_PARTS = {
+    "once their blockers are gone": "evicted later (blocked now)",
+    "with their NodePool": "deleted with their NodePool",
+}
+
+
 def _row(count: GuardCount, guarded: GuardVerdict) -> Row:
     verdict = ""
     if count.exceeded:
         verdict = "approved" if guarded.approvals and not guarded.blocks else "EXCEEDED"
     name = MEASURES[count.measure] + (" in the last hour" if count.period == "hour" else "")
-    parts = ", ".join(f"{number} {part}" for part, number in count.parts)
+    parts = ", ".join(f"{number} {_PARTS.get(part, part)}" for part, number in count.parts)
     text = f"of {count.pool}" if count.pool and (count.counted or count.expected) else parts
     return Row((name, f"{count.counted} of {count.allowed}", verdict, ", ".join(filter(None, (text, _later(count))))))
 
@@ -157,4 +166,5 @@ def _later(count: GuardCount) -> str:
         return ""
     exceeds = count.counted + count.expected > count.allowed
     period = "several plans" if count.period == "plan" else "several hours"
-    return f"{count.expected} more to be drained later" + (f", in {period}" if exceeds else "")
+    unit = " %" if count.measure == "removed_percent" else ""
+    return f"{count.expected}{unit} more to be drained later" + (f", in {period}" if exceeds else "")

@@ -81,7 +81,7 @@ def _blocks(planned: Planned, blamed: Blame) -> Iterator[Block]:
 def _saved(planned: Planned) -> Iterator[Block]:
     """The full digest: another file could match a part of it."""
     if planned.saved_digest:
-        yield line(f"Saved plan {planned.saved_digest}: apply exactly this plan with --digest.")
+        yield line(f"Digest of the saved plan, for `reconciler apply FILE --digest`: {planned.saved_digest}")
 
 
 def _warnings(planned: Planned) -> Iterator[Block]:
@@ -122,10 +122,9 @@ def _guarded_items(of_guards: Sequence[DecisionText]) -> Iterator[Item]:
         of_guards, lambda each: (each.decision.pool, each.decision.planner == SCALING, f"ChangeGuard/{guard_of(each)}")
     )
     for (pool, is_scaled, guard), group in sorted(alike.items()):
-        is_one = len(group) == 1
-        what, becomes = ("empty", "marked for deletion") if is_scaled else ("not needed", "drained")
-        title = f"{counted(len(group), 'Node')} of {pool}, which {'is' if is_one else 'are'} {what}"
-        details = [Detail(f"{becomes} once {guard} allows {'it' if is_one else 'them'}")]
+        what, becomes = ("empty", "marked for deletion") if is_scaled else ("unneeded", "drained")
+        title = f"{counted(len(group), f'{what} Node')} of {pool}"
+        details = [Detail(f"to be {becomes} when {guard} allows it")]
         if any(isinstance(each.decision.reason.facts, OverPlanLimit) for each in group):
             details.append(Detail("perPlan holds all removals of the plan, until the plan removes less or is approved"))
         yield Item("!", title, group[0].place, tuple(details), "warn")
@@ -169,7 +168,10 @@ def _fleet(planned: Planned) -> Iterator[TextLine]:
     sums = ((now, nodes.now, gpus.now), (without, nodes.before, gpus.before), (after, nodes.after, gpus.after))
     shown = [each for each in sums if each[0]]
     yield TextLine(
-        ("Fleet", *(f"{when} {counted(count, 'node')}, {counted(gpus, 'GPU')}" for when, count, gpus in shown))
+        (
+            "Pools of these policies",
+            *(f"{when} {counted(count, 'node')}, {counted(gpus, 'GPU')}" for when, count, gpus in shown),
+        )
     )
 
 
@@ -219,7 +221,7 @@ def totals(planned: Planned) -> TextLine:
     if held := len(planned.held):
         text += f", {held} held"
         if blocked := len(planned.blocked):
-            text += f" ({blocked} blocked)"
+            text += f" ({blocked} blocked, exit code 4)"
     if waiting := len(planned.waiting):
         text += f", {waiting} waiting"
     text += "".join(f"; {more} suppressed (would apply if {clause})" for more, clause in conditions(supposed))

@@ -238,7 +238,7 @@ class GuardTold(msgspec.Struct, frozen=True):
 
 
 class FreezeTold(msgspec.Struct, frozen=True):
-    """A freeze: only untainting and releasing continue."""
+    """A freeze: the controller only removes its own taints, gates, Leases and eviction times."""
 
     what: str
     until: Annotated[str, says("Value of the annotation.")]

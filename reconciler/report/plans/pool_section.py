@@ -72,9 +72,9 @@ def _limits(scene: PlanningResult, pool: Declared[GpuPool] | None) -> Iterator[s
     own = [each for each in scene.plan.consequences if each.pool == pool.name]
     text = ", ".join(f"{most} {name}" for name, most in sorted(pool.spec.limits.items()))
     if any(hindrance.kind == "limits" for each in own for hindrance, _ in each.held_by):
-        yield f"Limits ({text}): reached or exceeded, so no replacement is launched."
+        yield f"The limits of the NodePool ({text}) are reached or exceeded, so no replacement is launched."
     elif any(each.fate == "replaced" for each in own):
-        yield f"Limits ({text}): replacements can be launched."
+        yield f"The limits of the NodePool ({text}) allow the replacements."
 
 
 def _unclaimed(scene: PlanningResult, pool: str) -> Iterator[str]:
@@ -148,7 +148,7 @@ _FATES: dict[Fate, _RowStyle] = {
     "removed": _RowStyle("-", "bad", "empty, drifted, not replaced", "Karpenter"),
     "replaced": _RowStyle("-/+", "bad", "busy, drifted, pods evicted", "Karpenter"),
     "blocked": _RowStyle("~", "warn", "busy, drifted, cannot be disrupted"),
-    "deleted": _RowStyle("-", "bad", "NodePool deleted, nodes with it", "at once, ignoring all budgets"),
+    "deleted": _RowStyle("-", "bad", "NodePool deleted, nodes with it", "immediately, ignoring all budgets"),
     "undrifted": _RowStyle("+", "good", "drifted now, not after the change"),
     "exchanged": _RowStyle("~", "warn", "replaced anyway"),
     "bought": _RowStyle("+", "good", "bought"),
@@ -176,7 +176,7 @@ def _section(name: str, planned: Planned, blamed: Blame) -> Section:
     parts = (
         *_by_doing("also without this change" if planned.base else "independent of this plan", without, pool),
         *_by_doing("because of this change" if planned.base else "because of this plan", consequences, pool),
-        ("spared by this change", _own(name, blamed.spared)),
+        ("no longer happens with this change", _own(name, blamed.spared)),
     )
     groups = tuple(RowGroup(tuple(_row(each, planned) for each in own), heading) for heading, own in parts if own)
     is_declared = pool is not None and pool.declared
@@ -235,7 +235,7 @@ def _when(consequence: Consequence, pace: str) -> Iterator[str]:
     if consequence.pods:
         yield counted(consequence.pods, "pod")
     others = ((each.title, count) for each, count in consequence.held_by if each.kind != "pod_budget")
-    yield from (f"{title} on {count}" for title, count in others)
+    yield from (f"{counted(count, 'node')} because of {title}" for title, count in others)
     if consequence.fate == "blocked" and consequence.seconds is None:
         yield "no known end"
     elif consequence.seconds:
@@ -293,5 +293,7 @@ def _homeless(coming: tuple[Consequence, ...]) -> Iterator[ReportNote]:
     for each in coming:
         stay = "Karpenter does not disrupt their nodes" if each.fate == "blocked" else "they stay Pending"
         for homeless in each.homeless:
-            who = f"{homeless.pods} of the {counted(each.pods, 'pod')} ({homeless.owner})"
-            yield ReportNote("error", f"{who} would fit on no node: {obstacles_words(homeless.why)}. Therefore {stay}.")
+            who = f"{counted(homeless.pods, 'pod')} of {homeless.owner}"
+            yield ReportNote(
+                "error", f"{who} would fit on no other node: {obstacles_words(homeless.why)}. Therefore {stay}."
+            )

@@ -26,6 +26,8 @@ _BY_FATE: dict[Fate, str] = {
     "deleted": "deleted with the NodePool",
 }
 
+_PARTICIPLES = ("scaled down", "drained", "deleted", "bought")
+
 
 class LeavingNodes(msgspec.Struct, frozen=True):
     """Nodes of a pool that leave or arrive in the same way."""
@@ -41,13 +43,19 @@ class LeavingNodes(msgspec.Struct, frozen=True):
     has_names: bool = True  # False: not launched yet
 
     def words(self, now: Instant) -> str:
-        """Such as a100: 3 nodes (n1, n2, n3) are scaled down at 14:52Z (in 30 s)."""
+        """Such as a100: 3 nodes to be scaled down, at 14:52Z (in 30 s): n1, n2, n3."""
         more = len(self.nodes) - _MOST_NAMED
         named = ", ".join(self.nodes[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         pods = f", {counted(self.pods, 'pod')} to move" if self.pods else ""
-        text = f"{self.pool}: {counted(len(self.nodes), 'node')} {self.how}{self._when(now)}{pods}"
+        when = f"{self._becomes(now)}{self.how}{self._when(now)}"
+        text = f"{self.pool}: {counted(len(self.nodes), 'node')} {when}{pods}"
         words = marked(f"{text}: {named}" if self.has_names else text, self.observation)
         return words + (f" (once {self.guard} allows it)" if self.guard else "")
+
+    def _becomes(self, now: Instant) -> str:
+        if not self.how.startswith(_PARTICIPLES):
+            return ""
+        return "being " if self.first_at is not None and self.first_at <= now else "to be "
 
     def _when(self, now: Instant) -> str:
         if self.first_at is None or self.last_at is None:

@@ -181,11 +181,11 @@ def _blocks(overview: Overview) -> Iterator[Block]:
         yield line("No policy declares a pool.")
     yield Blank()
     if overview.leaving:
-        items = (Item("-", each.words(overview.setting.now)) for each in overview.leaving)
+        items = (Item("*", each.words(overview.setting.now)) for each in overview.leaving)
         yield Section("Nodes leaving and arriving", (ItemList(tuple(items)),))
         yield Blank()
     if overview.claims:
-        yield Section("Waiting claims", (ItemList(tuple(Item("-", waiting_words(each)) for each in overview.claims)),))
+        yield Section("Waiting claims", (ItemList(tuple(Item("*", waiting_words(each)) for each in overview.claims)),))
         yield Blank()
     if overview.holds:
         for title, by_someone in (("Held", True), ("Waiting", False)):
@@ -243,7 +243,7 @@ def _waiting(overview: Overview) -> str:
         more = "more " if overview.leaving else ""
         about = " for the objects that could be read" if overview.unread else ""
         return f"There is nothing {more}to do{' now' if more else ''}{about}."
-    return f"{', '.join(lines)}: see reconciler plan."
+    return f"{', '.join(lines)}. For details, run `reconciler plan`."
 
 
 def _payload(overview: Overview) -> dict[str, Any]:

@@ -148,7 +148,8 @@ class SlotsKept:
         most_leaving = own.max_scale_down_parallelism, max(each.max_scale_down_parallelism for each in drains)
         for counted, most, text in ((draining, most_drained, "are drained"), (leaving, most_leaving, "leave")):
             if any(count > limit for count, limit in zip(counted, most, strict=True)):
-                yield f"Node/{name} begins to be drained: {counted[0]} of DrainPolicy/{policy.name} {text} at once"
+                more = f"{counted[0]} of DrainPolicy/{policy.name} {text} at the same time"
+                yield f"Node/{name} begins to be drained: {more}"
 
     def _is_others(self, name: str, node: Object | None, context: InvariantContext) -> bool:
         if node is None or is_leaving(node):

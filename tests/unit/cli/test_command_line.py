@@ -76,7 +76,7 @@ def test_what_is_pruned_is_named_with_its_kind(command: str, title: str, capsys:
 def test_a_command_that_reads_no_dump_names_none(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "[default: policies]" in text
+    assert "[default: the folder policies]" in text
     assert "those in the dump" not in text
 
 
@@ -87,5 +87,5 @@ def test_releasing_what_a_file_has_is_done_in_the_cluster(tmp_path: Path, capsys
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}))
     assert main(["release", "--cluster", str(file), "--complete"]) == 0
     text = capsys.readouterr().out
-    assert "1 object to be released: to release them, run release --yes without --cluster." in text
+    assert "1 object to release: to release them, run release --yes without --cluster." in text
     assert "add --yes" not in text

@@ -106,7 +106,7 @@ def test_people_have_roles_of_their_own_which_are_bound_to_nobody(
     [
         (("policies", "-e", "stage"), "found: base, prod"),
         (("-e", "prod"), "name their PATHS, or --repo"),
-        (("policies", "--person", "freezer"), "--person does not depend on policies"),
+        (("policies", "--person", "freezer"), "--person cannot be combined with --write, --resources"),
         (("policies", "--resources"), "--resources requires --write"),
         (("--namespace", "Gpu_System"), '"Gpu_System" is not a namespace: write at most 63 lower case letters'),
     ],

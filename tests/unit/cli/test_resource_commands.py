@@ -69,7 +69,7 @@ def test_a_file_without_policies_is_no_lack_of_rights(
     assert main([command, *arguments, "--cluster", cluster_of(folder, ""), "--resources"]) == 3
     text = capsys.readouterr().err
     assert "error[RC523]" in text
-    assert "add the custom resources of policies to the file" in text
+    assert "add --complete if the cluster has no such policies" in text
     assert "rights" not in text
 
 

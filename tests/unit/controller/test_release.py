@@ -229,7 +229,7 @@ def test_the_command_tells_what_it_would_take_off_and_what_stays(
     assert "Node/n" in told
     assert "the taint gpu.scheduling/deletion-time:PreferNoSchedule of reconciler" in told
     assert "1 NodePool with their nodes, labels and budgets, unchanged: a100" in told
-    assert "2 objects to be released: to release them, run release --yes without --cluster." in told
+    assert "2 objects to release: to release them, run release --yes without --cluster." in told
 
 
 def test_the_command_never_writes_into_a_file(dumped: Path, capsys: pytest.CaptureFixture[str]) -> None:

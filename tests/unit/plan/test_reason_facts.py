@@ -78,11 +78,23 @@ FACTS: tuple[tuple[Any, str], ...] = (
     (ClaimUnseen(UNREAD), "pods: refused"),
     (UNREAD, "pods: refused"),
     (SizeReason(80), "the pool has no GPUs"),
-    (SizeReason(80, 805), "80.5 % in use, the minimum is 80 %"),
-    (SizeReason(80, 667, 4), "66.7 % in use; a minimum of 80 % keeps at most 4"),
-    (SizeReason(80, 9, 4, 6), "0.9 % in use; a minimum of 80 % keeps at most 4, 6 nodes are busy or kept empty"),
-    (SizeReason(80, bound="minSize", bound_nodes=2), "the pool has no GPUs; minSize keeps 2"),
-    (SizeReason(80, 1000, bound="maxSize", bound_nodes=2), "100.0 % in use, the minimum is 80 %; maxSize allows 2"),
+    (SizeReason(80, 805), "80.5 % of the GPUs are in use, and the minimum is 80 %"),
+    (
+        SizeReason(80, 667, 4),
+        "66.7 % of the GPUs are in use; for the minimum of 80 %, the pool may have at most 4 nodes",
+    ),
+    (
+        SizeReason(80, 9, 4, 6),
+        (
+            "0.9 % of the GPUs are in use; for the minimum of 80 %, the pool may have at most 4 nodes, but 6 nodes are "
+            "busy or kept empty"
+        ),
+    ),
+    (SizeReason(80, bound="minSize", bound_nodes=2), "the pool has no GPUs; minSize requires 2 nodes"),
+    (
+        SizeReason(80, 1000, bound="maxSize", bound_nodes=2),
+        "100.0 % of the GPUs are in use, and the minimum is 80 %; maxSize allows 2 nodes",
+    ),
     (Growth(), "no node is bought"),
     (Growth(kept=1, arriving=2), "1 marked and kept for the pods, 2 in flight"),
     (Growth(asked=3, bought=4, warm=5), "3 requested by smart pods, 4 to be bought, 5 to be bought as warm nodes"),

@@ -70,7 +70,7 @@ def test_the_status_shows_each_pool_and_how_many_decisions_wait() -> None:
         "l4-inference   Observe     12    12    48      31        0\n"
         "\n"
         "1 action to carry out, 3 suppressed (would apply if GpuPool/l4-inference were in mode Enforce), "
-        "2 held: see reconciler plan.\n"
+        "2 held. For details, run `reconciler plan`.\n"
     )
 
 
@@ -78,7 +78,7 @@ def test_a_status_never_calls_done_what_could_not_be_read() -> None:
     quiet = msgspec.structs.replace(STATUS, pending=0, supposed={}, held=0)
     assert write(overview_document(quiet), "text", color=False).endswith("\nThere is nothing to do.\n")
     told = write(overview_document(msgspec.structs.replace(quiet, unread=UNREAD, pools=())), "text", color=False)
-    assert told.startswith("! nodepools.karpenter.sh could not be read")
+    assert told.startswith("! nodepools.karpenter.sh are unknown")
     assert told.endswith("No policy declares a pool.\n\nThere is nothing to do for the objects that could be read.\n")
 
 

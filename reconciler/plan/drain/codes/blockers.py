@@ -76,7 +76,7 @@ class GangStays(PodBlocker, frozen=True):
 class GangBudget(PodBlocker, frozen=True):
     is_independent = False
     template = (
-        "{pod} is in gang {gang}: its {pods} pods must leave at once, but {budget} allows only {allowed:disruption}, "
+        "{pod} is in gang {gang}: its {pods} pods must leave together, but {budget} allows only {allowed:disruption}, "
         + _KEPT
     )
 
@@ -101,7 +101,7 @@ class GangWithoutPlace(PodBlocker, frozen=True):
 class TooManyForGang(CodeFacts, frozen=True):
     template = (
         "{node} must be drained together with {other} because of a gang, and {policy} drains at most {most} nodes at "
-        "once: {node} is not drained now."
+        "the same time: {node} is not drained now."
     )
 
     node: str

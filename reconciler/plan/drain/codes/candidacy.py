@@ -10,7 +10,9 @@ from reconciler.plan.drain.codes.words import Destinations, Floor
 
 # Why no candidates are evaluated. Existing candidates then keep their state.
 class DrainUnread(CodeFacts, frozen=True):
-    template = "{policy}: {unread}. No node is drained, and candidates keep their timers."
+    template = (
+        "{policy} drains no node, because {unread.kind} are unknown ({unread.why}). Candidates keep their timers."
+    )
 
     policy: Ref
     unread: Unread
@@ -29,7 +31,8 @@ class LeavingPodWithoutPlace(CodeFacts, frozen=True):
 
 class DrainCandidate(CodeFacts, frozen=True):
     template = (
-        "{node} is unneeded: its pods fit on {destinations}. Its drain can start after {delay_seconds:minutes} min."
+        "{node} is unneeded: its pods fit on {destinations}. The drain can start when the node has been a candidate "
+        "for {delay_seconds:minutes} min."
     )
 
     node: str
@@ -39,8 +42,8 @@ class DrainCandidate(CodeFacts, frozen=True):
 
 class UnreadyDrainCandidate(CodeFacts, frozen=True):
     template = (
-        "{node} is not ready, and its pods fit on {destinations}. "
-        "Its drain can start after {delay_seconds:minutes} min."
+        "{node} is not ready, and its pods fit on {destinations}. The drain can start when the node has been a "
+        "candidate for {delay_seconds:minutes} min."
     )
 
     node: str
@@ -60,8 +63,8 @@ class DrainCandidateNext(CodeFacts, frozen=True):
 
 class EmptyDrainCandidate(CodeFacts, frozen=True):
     template = (
-        "{node} is empty, and no NodeProvisioner scales {pool}. "
-        "{node} can be removed after {delay_seconds:minutes} min."
+        "{node} is empty, and no NodeProvisioner scales {pool}. The node can be removed when it has been a candidate "
+        "for {delay_seconds:minutes} min."
     )
 
     node: str
@@ -70,7 +73,10 @@ class EmptyDrainCandidate(CodeFacts, frozen=True):
 
 
 class UnreadyEmptyDrainCandidate(CodeFacts, frozen=True):
-    template = "{node} is empty and not ready. {node} can be removed after {delay_seconds:minutes} min."
+    template = (
+        "{node} is empty and not ready. The node can be removed when it has been a candidate for "
+        "{delay_seconds:minutes} min."
+    )
 
     node: str
     delay_seconds: int
@@ -78,8 +84,8 @@ class UnreadyEmptyDrainCandidate(CodeFacts, frozen=True):
 
 class CompletingDrainCandidate(CodeFacts, frozen=True):
     template = (
-        "{node} is unneeded. Its drain can start after the completion of {pods:pod} on the node (first by name: "
-        "{pod}), and after at least {delay_seconds:minutes} min."
+        "{node} is unneeded. The drain can start after the completion of {pods:pod} on the node (first by name: "
+        "{pod}), when the node has been a candidate for at least {delay_seconds:minutes} min."
     )
 
     node: str

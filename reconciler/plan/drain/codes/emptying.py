@@ -92,7 +92,7 @@ class PodEvicted(CodeFacts, frozen=True):
 
 class GangEvicted(CodeFacts, frozen=True):
     template = (
-        "{node} is drained, and all {pods} pods of gang {gang}, {pod} included, leave at once: there is room on "
+        "{node} is drained, and all {pods} pods of gang {gang}, {pod} included, leave together: there is room on "
         "{homes}."
     )
 

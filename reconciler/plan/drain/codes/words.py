@@ -107,7 +107,7 @@ def _destinations(destinations: Destinations) -> str:
 
 _ASIDE: dict[AsideCause, str] = {
     "leaving": "leaving",
-    "notReady": "not ready",
+    "notReady": "unready",
     "driverUpgrade": "with a driver upgrade",
     "empty": "empty",
 }
@@ -115,13 +115,18 @@ _ASIDE: dict[AsideCause, str] = {
 
 def _aside(aside: Aside) -> str:
     words = _ASIDE.get(aside.why)
-    return counted(aside.nodes, aside.why) if words is None else f"{aside.nodes} {words}"
+    if words is None:
+        return counted(aside.nodes, aside.why)
+    return (
+        f"{counted(aside.nodes, 'node')} {words}"
+        if aside.why == "driverUpgrade"
+        else counted(aside.nodes, f"{words} node")
+    )
 
 
 def _no_room(room: NodesWithoutRoom) -> str:
     aside = listed([_aside(each) for each in room.aside])
-    takes_none = "is excluded" if sum(each.nodes for each in room.aside) == 1 else "are excluded"
-    parts = ruled_out_words(room.ruled_out), f"{aside} {takes_none}" if aside else ""
+    parts = ruled_out_words(room.ruled_out), f"not considered: {aside}" if aside else ""
     return "; ".join(filter(None, parts)) or "no node remains"
 
 
@@ -143,7 +148,7 @@ def _claim_doubt(doubt: ClaimDoubt) -> str:
         case "unreadable":
             return "the request of the claim can't be read"
         case "oneIsland":
-            return "the claim requires GPUs of one island, and the GpuNodeStatuses could not be read"
+            return "the claim requires GPUs of one island, and the GpuNodeStatus objects could not be read"
         case "otherCount":
             return f"the claim requests {doubt.claimed} GPUs, and the pod requests {doubt.asked}"
 

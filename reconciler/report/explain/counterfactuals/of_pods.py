@@ -112,7 +112,7 @@ def with_room(inputs: Inputs, weighed: DrainEligibility) -> Counterfactual | Non
     left = tuple(each for each in before.spec.taints if not each.key.startswith(names.OURS))
     node = made_ready(Node(own, replace(before.spec, taints=left), before.status))
     kept = annotated(Pod(Metadata(_STAYS, "default", _STAYS), PodSpec(_STAYS), RUNNING), safe_to_evict="false")
-    clause = f"another node like Node/{weighed.node} is in use and has free capacity"
+    clause = f"another node of the same pool and machine type as Node/{weighed.node} has pods and free capacity"
     after = with_observed(inputs, nodes=(*inputs.observed.nodes, node), pods=(*inputs.observed.pods, kept))
     return Counterfactual(after, clause)
 

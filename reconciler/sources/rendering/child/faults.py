@@ -128,9 +128,12 @@ def _absent(raised: RaisedError) -> FaultText:
     return FaultText(NO_TEMPLATE, f'there is no template "{raised.error.name}"', str(raised.error.name), known)
 
 
+_SMALLER = "make the output of the template smaller, or use fewer or shorter loops"
+
+
 def _too_much(raised: RaisedError) -> FaultText:
     what = "more memory than the limit" if isinstance(raised.error, MemoryError) else str(raised.error)
-    return FaultText(TOO_MUCH, f"rendering takes {what}", remedy="render less, or in fewer steps")
+    return FaultText(TOO_MUCH, f"rendering takes {what}", remedy=_SMALLER)
 
 
 def _refused(raised: RaisedError) -> FaultText:

@@ -112,7 +112,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return _without_address(super().getitem(_as_value(obj), argument))
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
-        raise SecurityError(f'"{attribute}" of {kind_of(obj)} is not accessible to templates')
+        raise SecurityError(f'a template may not use the attribute "{attribute}" of {kind_of(obj)}')
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         if isinstance(right, int | float) and abs(right) > MAX_EXPONENT:
@@ -199,10 +199,10 @@ _SHORT = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\t": r"\t", "\r": r"\r"}
 
 
 _WORDS: dict[type, str] = {
-    str: "a text",
+    str: "a string",
     int: "a number",
     float: "a number",
-    bool: "a truth value",
+    bool: "a boolean",
     list: "a list",
     tuple: "a list",
     dict: "a map",

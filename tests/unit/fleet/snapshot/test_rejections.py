@@ -49,12 +49,13 @@ def test_what_nothing_rules_out_is_counted_apart() -> None:
     assert found == ruled_out({"selection": {"a100 p4d": 1, "l4 g6": 1, "no pool": 1}}, {"a100 p4d": 2})
     assert found.totals == {"selection": 3}
     assert ruled_out_words(found) == (
-        "selection on 1 of a100 p4d, 1 of l4 g6 and 1 of no pool, not together with the other pods on 2 of a100 p4d"
+        "selection: 1 node of a100 p4d, 1 node of l4 g6 and 1 node of no pool; "
+        "not together with the other pods: 2 nodes of a100 p4d"
     )
 
 
 def test_only_the_most_frequent_kinds_are_named() -> None:
     kinds = {"a x": 1, "b x": 12, "c x": 3, "d x": 3, "e x": 2, "f x": 1}
     assert ruled_out_words(ruled_out({"resources": kinds}, {})) == (
-        "resources on 12 of b x, 3 of c x, 3 of d x, 2 of e x and 2 of other kinds"
+        "resources: 12 nodes of b x, 3 nodes of c x, 3 nodes of d x, 2 nodes of e x and 2 nodes of other kinds"
     )

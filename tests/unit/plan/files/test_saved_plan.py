@@ -91,7 +91,7 @@ def test_what_came_to_the_plan_since_is_left_out_and_not_remembered() -> None:
             pools(disrupted="2"),
             ("Node/a100-2: the action is now held: Karpenter is disrupting a100-2: the node is left to Karpenter.",),
         ),
-        ({"unread": ["poddisruptionbudgets.policy"]}, ("poddisruptionbudgets.policy could not be read: timed out",)),
+        ({"unread": ["poddisruptionbudgets.policy"]}, ("poddisruptionbudgets.policy are unknown: timed out",)),
     ],
 )
 def test_it_is_refused_with_what_moved(changes: dict[str, Any], told: tuple[str, ...]) -> None:

@@ -84,7 +84,10 @@ def test_status_begins_with_what_is_frozen() -> None:
 def test_a_node_and_a_pool_explain_the_freeze_that_they_are_under() -> None:
     world = World(CASES["a frozen pool is not edited nor are its nodes touched"])
     scene = PlanningResult(world.inputs, world.fleet, world.planned())
-    told = "pool a100, until 2026-10-26T08:33:20Z: only untainting and releasing continue"
+    told = (
+        "pool a100, until 2026-10-26T08:33:20Z: the controller only removes its own taints, gates, Leases and "
+        "eviction times"
+    )
     for subject in ("node/a100-0", "pool/a100"):
         assert ("frozen", told) in about(scene, parse_subject(subject)).rows
     assert "frozen" not in dict(about(scene, parse_subject("node/l4-0")).rows)

@@ -122,8 +122,8 @@ def test_reasons_name_guard_limit_and_policy_line() -> None:
     made = World(CASES["limits: 25 of 120 nodes at 24 allowed removes nothing"]).planned()
     reason = made.decisions[0].reason
     assert sentence(reason) == (
-        "this plan exceeds the limits of ChangeGuard/fleet (removed nodes: 25 of 24 allowed). Held until the plan "
-        "removes less, or is approved: Node/a100-80 does not exist yet and is created."
+        "this plan exceeds the limits of ChangeGuard/fleet (removed nodes: 25 of 24 allowed). Until the plan removes "
+        "less or is approved, this change is not carried out: Node/a100-80 does not exist yet and is created."
     )
     assert reason.origin
     assert (reason.origin.file, reason.origin.line) == ("policies/prod.yaml", 17)

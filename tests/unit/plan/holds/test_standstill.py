@@ -143,7 +143,7 @@ def test_what_a_pool_does_once_it_is_acted_on_comes_because_of_the_change_of_its
 
 def test_what_a_pool_does_no_longer_is_spared_by_the_change_of_its_mode() -> None:
     text, payload = switched("Enforce", "Observe")
-    assert "spared by this change" in text
+    assert "no longer happens with this change" in text
     assert "mode: Enforce -> Observe  spares 2 nodes" in text
     assert {(each["cause"], each["fate"]) for each in payload["consequences"]} == {
         ("spared", "scaled"),

@@ -98,7 +98,7 @@ def test_nodes_that_stay_take_as_many_as_they_have_room_for() -> None:
     )
     found = given.homeless(None)
     assert [(owner, pods) for owner, _, pods in found["a-0"]] == [("team/x", 2)]
-    assert "(resources on 1 of hand" in found["a-0"][0][1]
+    assert "(resources: 1 node of hand" in found["a-0"][0][1]
 
 
 def test_a_label_that_is_taken_away_or_a_zone_that_is_left_is_missed() -> None:

@@ -33,8 +33,8 @@ def test_a_provisioner_is_told_the_size_of_its_pool_and_why() -> None:
         "busy": 80,
         "gpusUsed": 640,
         "gpusTotal": 960,
-        "reason": "NodeProvisioner/a100 keeps 100 of 120 nodes of a100: 66.7 % in use; "
-        "a minimum of 80 % keeps at most 100.",
+        "reason": "NodeProvisioner/a100 keeps 100 of 120 nodes of a100: 66.7 % of the GPUs are in use; "
+        "for the minimum of 80 %, the pool may have at most 100 nodes.",
     }
     assert conditions(status) == READY | {"ScaleUpLimited": "False", "ScaleDownHeld": "False"}
 

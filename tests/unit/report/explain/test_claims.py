@@ -81,7 +81,7 @@ def test_a_claim_without_pods_says_so() -> None:
 
 def test_what_is_unread_is_not_said_to_be_absent() -> None:
     assert explained("claim/team/one", unread=["pods"]).outcome == (
-        "The pods of the claim are unknown: pods could not be read: forbidden."
+        "The pods of the claim are unknown (pods are unknown: forbidden)."
     )
 
 

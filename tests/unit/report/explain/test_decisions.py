@@ -140,7 +140,8 @@ def test_a_pool_whose_nodes_are_to_go_says_so_with_a_row_for_each_reason() -> No
 
 def test_a_pod_is_told_of_the_drain_of_its_node_before_and_while_it_happens() -> None:
     assert answer_to(TWO_GO, "pod/team/web-0").outcome == (
-        "Its node is not needed: its pods are evicted, and the node is deleted, from 08:10Z on."
+        "The node of the pod is not needed, so from 08:10Z on, the pods on the node are evicted, and then the node "
+        "is deleted."
     )
     draining = {"nodes": {**TWO_GO["nodes"], "a": {"pods": ["web 1"], "draining": 60}}}
     assert answer_to(draining, "pod/team/web-0").outcome.startswith("Pod/team/web-0 is evicted from a:")
@@ -155,7 +156,9 @@ def test_what_holds_up_one_node_is_not_counted_in_nodes() -> None:
     scene = msgspec.structs.replace(scene, plan=msgspec.structs.replace(scene.plan, consequences=(held,)))
     assert "on 2 nodes" not in answer(scene, parse_subject("node/a100-0")).outcome
     assert "(do-not-disrupt)" in answer(scene, parse_subject("node/a100-0")).outcome
-    assert "do-not-disrupt on 2 nodes" in " ".join(text for _, text in answer(scene, parse_subject("pool/a100")).rows)
+    assert "2 nodes because of do-not-disrupt" in " ".join(
+        text for _, text in answer(scene, parse_subject("pool/a100")).rows
+    )
 
 
 def test_a_drain_policy_can_be_asked_about() -> None:

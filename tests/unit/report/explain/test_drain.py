@@ -42,7 +42,8 @@ def asked(case: dict[str, Any], node: str, kind: str = "node", namespace: str = 
 def test_a_candidate_says_since_when_it_is_one() -> None:
     (told,) = asked({"nodes": {"a": {"pods": ["web 2"], "candidate": 60}, "b": {"pods": ["web 5"]}}}, "a")["drained"]
     assert told.startswith(
-        "candidate: a is unneeded: its pods fit on b. Its drain can start after 10 min. Candidate since"
+        "candidate: a is unneeded: its pods fit on b. The drain can start when the node has been a candidate for 10 "
+        "min. Candidate since"
     )
 
 
@@ -77,9 +78,13 @@ def test_where_nothing_near_would_do_nothing_is_said() -> None:
 
 def test_one_that_was_tried_in_vain_says_when_and_since_when() -> None:
     nodes: dict[str, Any] = {"a": {"pods": ["web 3"]}, "b": {"pods": ["web 6"]}}
-    assert asked({"nodes": nodes}, "a")["last tried"] == ["at 2026-11-02T08:00:00Z, without success"]
+    assert asked({"nodes": nodes}, "a")["last tried"] == [
+        "search for places for the pods at 2026-11-02T08:00:00Z, without success"
+    ]
     again = asked({"nodes": nodes, "tried": {"a": [60, 600]}}, "a")["last tried"]
-    assert again == ["at 2026-11-02T08:00:00Z, without success since 2026-11-02T07:50:00Z"]
+    assert again == [
+        "search for places for the pods at 2026-11-02T08:00:00Z, without success since 2026-11-02T07:50:00Z"
+    ]
     assert "last tried" not in asked({"nodes": nodes}, "b")
 
 
@@ -91,8 +96,8 @@ def test_where_nobody_looked_it_says_what_was_found_before() -> None:
     }
     (told,) = asked({"nodes": nodes, "tried": {"a": [60, 600]}}, "a")["last tried"]
     assert told == (
-        "at 2026-11-02T07:59:00Z, without success since 2026-11-02T07:50:00Z: "
-        "no remaining node has room for Pod/team/web-0 (resources on 1 of a100 p4d), so the pod stays on a."
+        "search for places for the pods at 2026-11-02T07:59:00Z, without success since 2026-11-02T07:50:00Z: "
+        "no remaining node has room for Pod/team/web-0 (resources: 1 node of a100 p4d), so the pod stays on a."
     )
 
 
@@ -105,7 +110,8 @@ def test_of_candidates_that_cannot_all_be_drained_none_is_promised_its_drain(lim
     nodes: dict[str, Any] = {name: {"pods": ["web 1"], "candidate": 60} for name in ("a", "b", "c")}
     case = {"nodes": {**nodes, "d": {"pods": ["job 4"]}}, "policy": limit}
     texts = [asked(case, name)["drained"][0] for name in nodes]
-    assert [text.partition(" Its ")[2].partition(".")[0] for text in texts] == ["drain can start after 10 min"] * 3
+    promised = "drain can start when the node has been a candidate for 10 min"
+    assert [text.partition(" The ")[2].partition(".")[0] for text in texts] == [promised] * 3
     due = {
         **case,
         "nodes": {name: {**said, "candidate": 900} for name, said in nodes.items()} | {"d": case["nodes"]["d"]},
@@ -177,7 +183,10 @@ def test_all_pods_that_keep_it_are_named_each_with_its_reason() -> None:
         ),
         "Pod/team/log-0 uses local storage (volume scratch), so the pod stays on a.",
         "PodDisruptionBudget/team/web of Pod/team/web-0 allows no disruption now, so the pod stays on a.",
-        "no remaining node has room for Pod/team/big-0 (selection on 1 of a100 p4d.24xlarge), so the pod stays on a.",
+        (
+            "no remaining node has room for Pod/team/big-0 (selection: 1 node of a100 p4d.24xlarge), so the pod stays "
+            "on a."
+        ),
     ]
 
 
@@ -242,13 +251,13 @@ def test_pods_for_which_no_room_is_left_are_named_too() -> None:
     nodes = {"a": {"pods": ["web 1", "web 1", "web 1"]}, "b": {"pods": ["job 7"]}}
     rows = asked({"nodes": nodes}, "a")
     assert rows["drained"][0].startswith(
-        "no: no remaining node has room for Pod/team/web-0 (not together with the other pods on 1"
+        "no: no remaining node has room for Pod/team/web-0 (not together with the other pods: 1 node"
     )
     assert [told.partition(" (")[0] for told in rows["kept by"]] == [
         "no remaining node has room for Pod/team/web-0",
         "no remaining node has room for Pod/team/web-1",
     ]
-    assert "(resources on 1 of a100 p4d.24xlarge)" in rows["kept by"][1]
+    assert "(resources: 1 node of a100 p4d.24xlarge)" in rows["kept by"][1]
 
 
 def test_all_that_keeps_a_gang_is_told() -> None:

@@ -58,7 +58,12 @@ def test_a_pod_is_held_up_for_as_long_as_its_annotation_says(words: dict[str, st
 
 
 @pytest.mark.parametrize(
-    ("spec", "expires"), [({}, "720h"), ({"expireAfter": "Never"}, "Never"), ({"expireAfter": "48h"}, "48h")]
+    ("spec", "expires"),
+    [
+        ({}, "expires 720h after its creation"),
+        ({"expireAfter": "Never"}, "never expires"),
+        ({"expireAfter": "48h"}, "expires 48h after its creation"),
+    ],
 )
 def test_a_node_claim_without_an_age_has_the_default_of_the_api_server_as_in_the_forecast(
     spec: dict[str, str], expires: str
@@ -68,7 +73,7 @@ def test_a_node_claim_without_an_age_has_the_default_of_the_api_server_as_in_the
     written = msgspec.convert({"metadata": msgspec.to_builtins(claim.metadata), "spec": spec}, NodeClaim)
     seen = msgspec.structs.replace(seen, node_claims=(msgspec.structs.replace(claim, spec=written.spec),))
     (row,) = (text for label, text in rows(ExplainedObject("node", seen.nodes[0].name), seen) if label == "Karpenter")
-    assert row.endswith(f", expires: {expires}")
+    assert row.endswith(f", {expires}")
 
 
 def test_the_budgets_of_a_pod_are_told_by_name_however_they_were_read() -> None:
@@ -112,22 +117,22 @@ def answer(subject: ExplainedObject, seen: Observed, desired: Desired | None = N
     ],
 )
 def test_what_may_well_be_there_is_not_said_to_be_nowhere(subject: ExplainedObject, unread: Unread) -> None:
-    with pytest.raises(UnknownSubject, match=f"^{unread.kind} could not be read: 403 Forbidden"):
+    with pytest.raises(UnknownSubject, match=f"^{unread.kind} are unknown: 403 Forbidden"):
         answer(subject, blind_to(unread))
 
 
 def test_where_pods_were_not_read_no_node_or_pool_is_said_to_be_empty() -> None:
     for subject in (ExplainedObject("node", "n-0"), ExplainedObject("pool", "p")):
         told = answer(subject, blind_to(PODS)).headline
-        assert "in use unknown: pods could not be read: 403 Forbidden" in told
+        assert "in use unknown (pods are unknown: 403 Forbidden)" in told
         assert "empty" not in told
         assert " 0 " not in told
 
 
 def test_where_nodes_were_not_read_no_pool_is_said_to_have_none() -> None:
     told = answer(ExplainedObject("pool", "p"), blind_to(NODES), WISH)
-    assert told.headline == "nodes unknown: nodes could not be read: 403 Forbidden"
-    assert ("node", "unknown: nodes could not be read: 403 Forbidden") in rows(POD, blind_to(NODES))
+    assert told.headline == "nodes are unknown: 403 Forbidden"
+    assert ("node", "unknown: nodes are unknown: 403 Forbidden") in rows(POD, blind_to(NODES))
 
 
 @pytest.mark.parametrize("unread", [NODES, PODS])
@@ -136,7 +141,7 @@ def test_no_target_is_told_of_a_use_that_is_not_known(unread: Unread) -> None:
     assert "node" in dict(answer(subject, observed(STAGE), WISH).rows)["target"]
     told = answer(subject, blind_to(unread), WISH)
     assert told.outcome == "The target is unknown."
-    assert dict(told.rows)["target"] == f"{unread.kind} could not be read: 403 Forbidden"
+    assert dict(told.rows)["target"] == f"{unread.kind} are unknown: 403 Forbidden"
 
 
 def test_the_status_of_what_was_not_read_is_not_zero() -> None:
@@ -165,7 +170,7 @@ def scene_of(mode: str, **case: Any) -> PlanningResult:
 
 @pytest.mark.parametrize("name", ["node/node-0", "pod/research/train-0"])
 def test_in_observe_mode_a_fate_is_told_as_what_would_be(name: str) -> None:
-    begins = "the node drifts" if name.startswith("node") else "its node drifts"
+    begins = "the node drifts" if name.startswith("node") else "the node of the pod drifts"
     would = f"Would apply if GpuPool/a100 were in mode Enforce: {begins}"
     assert about(scene_of("Observe"), parse_subject(name)).outcome.startswith(would)
     assert about(scene_of("Enforce"), parse_subject(name)).outcome.startswith(begins.capitalize())
@@ -174,12 +179,12 @@ def test_in_observe_mode_a_fate_is_told_as_what_would_be(name: str) -> None:
 def test_in_observe_mode_what_a_pool_comes_to_is_told_as_what_would_be() -> None:
     for mode, begins in (("Observe", "Would apply if GpuPool/a100 were in mode Enforce: "), ("Enforce", "")):
         rows = dict(about(scene_of(mode), parse_subject("pool/a100")).rows)
-        assert rows["because of this plan"].startswith(f"{begins}1 node: each drifts"), mode
+        assert rows["because of this plan"].startswith(f"{begins}1 node, which drifts"), mode
 
 
 def test_what_happens_anyway_happens_in_observe_mode_too() -> None:
     outcome = about(scene_of("Observe", wish={}, drifted=3), parse_subject("node/node-0")).outcome
-    assert outcome.startswith("The node drifts:")
+    assert outcome.startswith("The node drifts, so Karpenter launches")
 
 
 @pytest.mark.parametrize(

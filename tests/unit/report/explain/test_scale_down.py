@@ -57,7 +57,10 @@ def test_a_marked_node_is_told_as_in_the_design() -> None:
     assert answer.headline == "a100, p4d.24xlarge on-demand, 0 of 8 GPUs in use, empty"
     assert answer.outcome == "Will be deleted at 08:11Z (in 11 min) if still empty."
     assert told["why"] == [
-        "80 of 120 nodes busy: 66.7 % in use; a minimum of 70 % keeps at most 114, so 6 of the 40 empty are deleted",
+        (
+            "80 of 120 nodes busy: 66.7 % of the GPUs are in use; for the minimum of 70 %, the pool may have at most "
+            "114 nodes, so 6 of the 40 empty are deleted"
+        ),
         "minGPUUtilizationPercent, policies/a100.yaml:23 @ 4c1f9e2",
     ]
     assert told["why this one"] == ["3rd in order: by name"]
@@ -75,10 +78,7 @@ def test_a_marked_node_is_told_as_in_the_design() -> None:
     [
         (
             "a100-000",
-            (
-                "not while a pod runs on the node: only empty nodes are removed by NodeProvisioner/a100 "
-                "policies/a100.yaml:23"
-            ),
+            ("no: a pod runs on the node, and NodeProvisioner/a100 removes only empty nodes, policies/a100.yaml:23"),
         ),
         (
             "a100-090",
@@ -119,8 +119,8 @@ ELSEWHERE: dict[str, Any] = {
             {"unread": ["leases.coordination.k8s.io"]},
             "the lent GPUs of its pool are unknown",
             (
-                "leases.coordination.k8s.io: timed out: the lent GPUs of a100 are unknown, and no node of the "
-                "pool is marked or deleted."
+                "the lent GPUs of a100 are unknown (leases.coordination.k8s.io: timed out), so no node of the pool is "
+                "marked or deleted."
             ),
         ),
         ({"frozen_pool": 900}, "a freeze is active", "pool a100 is frozen until 2026-11-02T08:15:00Z"),
@@ -158,14 +158,14 @@ def test_a_node_that_is_held_past_its_time_says_nothing_of_a_deletion_then() -> 
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"lent": {"90": 4}}, "not while a GPU of the node is lent: only empty nodes are removed by"),
-        ({"came": {"90": 20}}, "not before 08:00:40Z: the node is new and settles until then;"),
-        ({"draining": "90"}, "not while the node is drained: the drain deletes the node;"),
+        ({"lent": {"90": 4}}, "no: a GPU of the node is lent, and NodeProvisioner/a100 removes only empty nodes"),
+        ({"came": {"90": 20}}, "no: the node is new, so NodeProvisioner/a100 does not remove it before 08:00:40Z"),
+        ({"draining": "90"}, "no: the drain of the node deletes the node, and NodeProvisioner/a100 does not"),
     ],
 )
 def test_an_empty_node_that_is_not_ours_to_take_says_why(more: dict[str, Any], told: str) -> None:
     (row,) = rows(asked({**CASE, **more}, "node/a100-090"))["scaled down"]
-    assert row.startswith(f"{told} NodeProvisioner/a100 ")
+    assert row.startswith(f"{told}, policies/a100.yaml:")
 
 
 def test_a_node_of_which_gpus_are_lent_is_none_of_the_empty() -> None:
@@ -176,7 +176,10 @@ def test_a_node_of_which_gpus_are_lent_is_none_of_the_empty() -> None:
 def test_where_the_largest_size_decides_that_is_named() -> None:
     told = rows(asked({**CASE, "keep": {"minGPUUtilizationPercent": 0, "maxSize": 114}}, "node/a100-082"))
     assert told["why"] == [
-        "80 of 120 nodes busy: 66.7 % in use, the minimum is 0 %; maxSize allows 114, so 6 of the 40 empty are deleted",
+        (
+            "80 of 120 nodes busy: 66.7 % of the GPUs are in use, and the minimum is 0 %; maxSize allows 114 nodes, so "
+            "6 of the 40 empty are deleted"
+        ),
         "maxSize, policies/a100.yaml:23 @ 4c1f9e2",
     ]
 
@@ -200,7 +203,10 @@ def test_a_provisioner_says_its_target_and_what_is_marked() -> None:
     assert answer.headline == "120 nodes, 80 busy, 640 of 960 GPUs in use"
     assert answer.outcome == "The pool has 6 nodes more than its target; 6 are marked."
     assert told["target"] == [
-        "114 nodes: 66.7 % in use; a minimum of 70 % keeps at most 114. policies/a100.yaml:23 @ 4c1f9e2"
+        (
+            "114 nodes: 66.7 % of the GPUs are in use; for the minimum of 70 %, the pool may have at most 114 nodes. "
+            "policies/a100.yaml:23 @ 4c1f9e2"
+        )
     ]
     assert told["marked"] == ["6 nodes, deleted at 08:11Z if still empty"]
 
@@ -227,12 +233,12 @@ def test_a_provisioner_says_which_schedules_hold_and_when_its_windows_open() -> 
 def test_an_empty_node_that_is_too_many_says_when_the_next_window_opens() -> None:
     keep = {"windows": [{"schedule": "0 20 * * *", "duration": "10h"}]}
     told = rows(asked({"nodes": 10, "busy": "0-3", "keep": keep}, "node/a100-004"))
-    assert told["scaled down"][0].startswith("not before 20:00:00Z: until then no window is open;")
+    assert told["scaled down"][0].startswith("no: no window of NodeProvisioner/a100 is open before 20:00:00Z, ")
 
 
 def test_a_provisioner_says_what_keeps_it_from_its_target() -> None:
     told = rows(asked({**CASE, "unread": ["pods"]}, "provisioner/a100"))
-    assert told["target"] == ["pods could not be read: timed out"]
+    assert told["target"] == ["pods are unknown: timed out"]
 
 
 def of(case: dict[str, Any], node: str) -> ScaleDownForecast:

@@ -82,7 +82,7 @@ POOL = PoolLine(
     gpus=960,
     gpus_in_use=640,
     cost=Bills(2_202_600_000, 2_070_840_000, 1_324_200_000, 885_000_000),
-    remarks=("Limits (128 nodes): replacements can be launched.",),
+    remarks=("The limits of the NodePool (128 nodes) allow the replacements.",),
 )
 EDIT = Decision(
     "manifests",

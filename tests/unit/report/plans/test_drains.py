@@ -96,7 +96,7 @@ def test_what_is_drained_without_the_change_as_well_is_no_doing_of_the_change() 
 
 def test_a_change_that_ends_a_drain_spares_its_nodes() -> None:
     told = text(LITTLE_USED | {"policy": {"utilizationThresholdPercent": 15}}, LITTLE_USED)
-    assert "spared by this change" in told
+    assert "no longer happens with this change" in told
     assert "drains" not in text(LITTLE_USED | {"policy": "none"}).lower()
 
 

@@ -62,9 +62,12 @@ def test_a_blocked_plan_says_so_first_and_ends_with_the_ways_on() -> None:
     assert [" ".join(line.split()) for line in told[at + 1 : at + 4]] == [
         "removed nodes 40 of 24 EXCEEDED 6 scaled down, 34 drifted while empty",
         "removed percent 34 of 20 EXCEEDED of a100",
-        "disrupted GPUs 640 of 64 EXCEEDED 224 evicted, 416 once their blockers are gone",
+        "disrupted GPUs 640 of 64 EXCEEDED 224 evicted, 416 evicted later (blocked now)",
     ]
-    assert told[at + 4] == "Remedies: hand of a100 alone passes the guard; or"
+    assert (
+        told[at + 4]
+        == "Remedies: make one change at a time: the guard allows hand of a100 if it is the only change; or"
+    )
     assert told[at + 5].strip() == (
         f"reconciler approve {REVISION} --guard fleet --removed-nodes 40 --removed-percent 34 --disrupted-gpus 640 "
         "--expires 24h"
@@ -121,10 +124,11 @@ def test_what_a_guard_holds_has_no_time_at_which_it_goes() -> None:
 def test_what_a_guard_holds_and_what_goes_are_told_apart() -> None:
     made = surplus("perHour")
     status = report.write(overview_document(overview_of(ALONE, made)), "text", color=False)
-    assert "a100: 3 nodes scaled down: a100-001, a100-002, a100-003 (once ChangeGuard/fleet allows it)" in status
-    assert re.search(r"a100: 1 node scaled down, .*: a100-000\n", status)
+    assert "a100: 3 nodes to be scaled down: a100-001, a100-002, a100-003 (once ChangeGuard/fleet allows it)" in status
+    assert re.search(r"a100: 1 node being scaled down, .*: a100-000\n", status)
     assert about(made, parse_subject("pool/a100")).outcome == (
-        "Of its 4 nodes, 1 is scaled down. Once ChangeGuard/fleet allows the change: of its 4 nodes, 3 are scaled down."
+        "Of its 4 nodes, 1 is removed as surplus. "
+        "Once ChangeGuard/fleet allows the change: of its 4 nodes, 3 are removed as surplus."
     )
     rows = about(made, parse_subject("provisioner/a100")).rows
     assert ("planned", "mark 1 more node, such as a100-000") in rows
@@ -139,8 +143,8 @@ def test_nodes_whose_drain_a_guard_holds_are_not_called_empty() -> None:
     world = drain_stage.World(case)
     made = PlanningResult(world.inputs, Fleet(world.inputs.observed), world.planned())
     told = report.write(plan_document(planned_of(ALONE, made, None)), "text", color=False)
-    assert "! 1 Node of a100, which is not needed" in told
-    assert "drained once ChangeGuard/fleet allows it" in told
+    assert "! 1 unneeded Node of a100" in told
+    assert "to be drained when ChangeGuard/fleet allows it" in told
 
 
 def test_what_waits_for_room_says_until_when() -> None:

@@ -90,7 +90,7 @@ def test_the_line_of_the_policy_says_how_many_nodes_an_edit_buys() -> None:
 def test_it_says_how_many_fewer_as_well() -> None:
     case = CASES["a pull request that lowers minSize spares what is not bought any more"]
     told = report.write(edited(case, "NodeProvisioner", "minSize", "5", "2"), "text", color=False)
-    assert "in place; target size 5 -> 2; buys 3 nodes fewer" in told
+    assert "in place; target size 5 -> 2; buys 3 fewer nodes" in told
 
 
 def test_an_edit_of_instance_types_says_what_is_bought_instead() -> None:

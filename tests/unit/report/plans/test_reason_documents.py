@@ -129,8 +129,9 @@ SENTENCES: dict[str, tuple[CodeFacts, str]] = {
         HourIsFull(guard=GUARD, held=HELD, sums=SUMS),
         (
             "this plan exceeds the hourly limits of ChangeGuard/fleet (removed nodes: 4 of 2 allowed, removed "
-            "percent of a100: 40 of 20 allowed). Held until the limits have room again, or until an approval: "
-            "GpuPool/a100 is suspended: Node/n1 is not changed until spec.suspend is removed."
+            "percent of a100: 40 of 20 allowed). Until the limits have room again or the change is "
+            "approved, this change is not carried out: GpuPool/a100 is suspended: Node/n1 is not changed until "
+            "spec.suspend is removed."
         ),
     ),
     "as a person wrote the time": (

@@ -60,11 +60,11 @@ def test_a_pull_request_is_told_as_in_the_design() -> None:
         "    -   empty, drifted, not replaced           34   272  -746.64  Karpenter, 12 at a time; about 50 min\n"
         "    -/+ busy, drifted, pods evicted            28   224        0  Karpenter, 8 at a time; 61 pods; about 2 h\n"
         "    ~   busy, drifted, cannot be disrupted     52   416        0  "
-        "90 pods; do-not-disrupt on 52; no known end\n"
+        "90 pods; 52 nodes because of do-not-disrupt; no known end\n"
         "  PodDisruptionBudgets: none blocks an eviction.\n"
-        "  Limits (128 nodes): replacements can be launched.\n"
+        "  The limits of the NodePool (128 nodes) allow the replacements.\n"
         "\n"
-        "Fleet   now 120 nodes, 960 GPUs   without this change 114 nodes, 912 GPUs   "
+        "Pools of these policies   now 120 nodes, 960 GPUs   without this change 114 nodes, 912 GPUs   "
         "with this change 80 nodes, 640 GPUs\n"
         "Cost   now $2,202.60/h   without this change $2,070.84/h   with this change $1,324.20/h   "
         "(each includes $885.00/h that is paid whether nodes run or not)\n"
@@ -109,10 +109,12 @@ def test_no_changes_are_one_line_that_says_what_was_compared() -> None:
 
 def test_what_could_not_be_read_is_warned_of_first_and_nothing_is_called_unchanged() -> None:
     lines = told(replace(QUIET, unread=UNREAD, notices=("the dump is 3 h old",))).splitlines()
-    assert lines[0] == ("! nodepools.karpenter.sh could not be read: 403 Forbidden. Objects of these kinds may exist.")
+    assert lines[0] == (
+        "! nodepools.karpenter.sh are unknown: 403 Forbidden. reconciler assumes that such objects may exist."
+    )
     assert lines[1] == "note: the dump is 3 h old"
     assert lines[2].startswith("No changes in the objects that could be read. prod b7d0a15 was compared")
-    assert told(replace(PULL_REQUEST, unread=UNREAD)).startswith("! nodepools.karpenter.sh could not be read")
+    assert told(replace(PULL_REQUEST, unread=UNREAD)).startswith("! nodepools.karpenter.sh are unknown")
 
 
 def test_a_pool_that_only_observes_is_told_what_would_be_done() -> None:
@@ -190,10 +192,13 @@ def test_policies_that_come_and_go_are_told_whole() -> None:
         "",
         "old: no longer declared                nodes  GPUs     $/h  when",
         "  because of this change",
-        "    - NodePool deleted, nodes with it      4    32  -87.84  at once, ignoring all budgets; 9 pods",
+        "    - NodePool deleted, nodes with it      4    32  -87.84  immediately, ignoring all budgets; 9 pods",
         "  ! Deleting NodePool/old also deletes 4 nodes and 9 pods, with 16 GPUs in use.",
         "",
-        "Fleet   now 4 nodes, 32 GPUs   without this change 4 nodes, 32 GPUs   with this change 0 nodes, 0 GPUs",
+        (
+            "Pools of these policies   now 4 nodes, 32 GPUs   without this change 4 nodes, 32 GPUs   "
+            "with this change 0 nodes, 0 GPUs"
+        ),
     ]
 
 
@@ -216,7 +221,7 @@ def test_budgets_in_the_way_and_nodes_without_a_price_are_named() -> None:
 def test_nodes_that_the_change_spares_are_told() -> None:
     spared = replace(PULL_REQUEST, plan=plan(), decision_texts=(), base=plan(consequences=(STANDING,)))
     lines = told(spared).splitlines()
-    assert lines[lines.index("  spared by this change") + 1] == (
+    assert lines[lines.index("  no longer happens with this change") + 1] == (
         "    - empty, drifted, not replaced      6    48  -131.76  Karpenter, 12 at a time; about 10 min"
     )
 
@@ -276,7 +281,12 @@ def test_github_has_an_annotation_beside_each_line_with_a_consequence_and_nothin
 def test_pipelines_see_what_is_held_and_held_up_at_its_line() -> None:
     document = plan_document(PULL_REQUEST)
     assert [(each.file, each.line, each.code, each.sentence) for each in document.findings] == [
-        (FILE, 14, "HeldUp", "52 nodes of NodePool/a100-training drift but cannot be disrupted: do-not-disrupt on 52"),
+        (
+            FILE,
+            14,
+            "HeldUp",
+            "52 nodes of NodePool/a100-training drift but cannot be disrupted: 52 nodes because of do-not-disrupt",
+        ),
         ("policies/base/shared.yaml", 3, "NotOurs", "NodePool/shared was made by someone else."),
     ]
     assert '"startLine": 14' in told(PULL_REQUEST, "sarif")

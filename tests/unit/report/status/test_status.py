@@ -44,7 +44,7 @@ def marked(seconds: int, count: int = 3) -> Any:
 def test_three_nodes_that_are_deleted_in_half_a_minute_are_shown_with_their_time() -> None:
     told = text(marked(40))
     assert "Nodes leaving and arriving" in told
-    assert "a100: 3 nodes scaled down, at 08:00Z (in 40 s): a100-000, a100-001, a100-002" in told
+    assert "a100: 3 nodes to be scaled down, at 08:00Z (in 40 s): a100-000, a100-001, a100-002" in told
     assert "There is nothing to do" not in told
     (leaving,) = payload(marked(40))["leaving"]
     assert (leaving["nodes"], leaving["first_at"]) == (["a100-000", "a100-001", "a100-002"], timestamp(after(40)))
@@ -58,9 +58,11 @@ def test_what_waits_for_its_time_alone_is_on_its_way_and_nothing_more_is_to_be_d
 
 def test_drains_are_shown_before_they_begin_and_while_they_last() -> None:
     nodes: Json = {"a": {"pods": ["web 1"], "candidate": 540}, "c": {"pods": ["big 5"]}}
-    assert "a100: 1 node drained, at 08:01Z (in 60 s), 1 pod to move: a" in text(drain_stage.World({"nodes": nodes}))
+    assert "a100: 1 node to be drained, at 08:01Z (in 60 s), 1 pod to move: a" in text(
+        drain_stage.World({"nodes": nodes})
+    )
     nodes["a"] = {"pods": ["web 1 leaving"], "draining": 60}
-    assert "a100: 1 node drained, since 07:59Z: a" in text(drain_stage.World({"nodes": nodes}))
+    assert "a100: 1 node being drained, since 07:59Z: a" in text(drain_stage.World({"nodes": nodes}))
 
 
 def test_what_waits_is_shown_with_its_reason_once_for_all_that_share_it() -> None:
@@ -81,7 +83,7 @@ def test_what_waits_is_shown_with_its_reason_once_for_all_that_share_it() -> Non
 
 def test_all_candidates_are_counted_though_one_plan_taints_200() -> None:
     nodes: Json = {"n": {"pods": ["web 1"], "copies": 204}, "z": {"pods": ["web 1", "big 4"], "copies": 80}}
-    assert "204 actions to carry out: see reconciler plan." in text(drain_stage.World({"nodes": nodes}))
+    assert "204 actions to carry out. For details, run `reconciler plan`." in text(drain_stage.World({"nodes": nodes}))
 
 
 LEASE = LeaseSpec("pod-7f", 15, "2026-11-02T05:00:00.000000Z", "2026-11-02T07:59:58.000000Z", 3)

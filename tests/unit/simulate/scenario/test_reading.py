@@ -60,7 +60,10 @@ def test_the_shortest_scenario_is_read() -> None:
         ("  faults: [{fault: SlowKubelets, at: 1m, pool: a}]", "7:42 RC310 a SlowKubelets has no pool"),
         (
             "  cluster: {nodes: [{name: x, count: 1, capacity: {memory: 40}}]}",
-            "7:52 RC208 spec.cluster.nodes[0].capacity.memory: 40 is 40 bytes, which is implausibly small; write 40Gi",
+            (
+                "7:52 RC208 spec.cluster.nodes[0].capacity.memory: 40 means 40 bytes, which is implausibly small; "
+                "write 40Gi"
+            ),
         ),
         (
             "  market: {machines: [{name: x, capacity: {gpus: 8}, pricePerHour: {spot: '1.00'}}]}",
@@ -68,7 +71,7 @@ def test_the_shortest_scenario_is_read() -> None:
         ),
         (
             "  workloads: [{name: a, constant: {pods: 1}, resources: {memory: 8}}]",
-            "7:58 RC208 spec.workloads[0].resources.memory: 8 is 8 bytes, which is implausibly small; write 8Gi",
+            "7:58 RC208 spec.workloads[0].resources.memory: 8 means 8 bytes, which is implausibly small; write 8Gi",
         ),
         ("  start: tomorrow", '7:10 RC106 spec.start: expected a time such as "2026-11-16T08:00:00Z"'),
     ],

@@ -123,7 +123,7 @@ PLACED: dict[str, tuple[str, str, tuple[int, int, int], str]] = {
     ),
     "a field like no other": ("{{ pool.zzz }}", "RC402", (1, 9, 3), 'there is no field "zzz" in this map'),
     "a field of null": ("{{ pool.absent.x }}", "RC402", (1, 16, 1), '"x" is read from null'),
-    "a field of a text": ("{{ pool.name.size }}", "RC402", (1, 14, 4), 'a text has no "size"'),
+    "a field of a text": ("{{ pool.name.size }}", "RC402", (1, 14, 4), 'a string has no "size"'),
     "a filter that is not there": (
         "a\nb: {{ 1 | lenght }}",
         "RC401",
@@ -150,7 +150,7 @@ PLACED: dict[str, tuple[str, str, tuple[int, int, int], str]] = {
         "a: 1\n\n{{ pool.__class__ }}",
         "RC403",
         (3, 1, 20),
-        '"__class__" of a map is not accessible to templates',
+        'a template may not use the attribute "__class__" of a map',
     ),
     "what takes too much": (
         "a: 1\nb: {{ range(20000) }}",
