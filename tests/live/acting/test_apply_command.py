@@ -107,7 +107,7 @@ def test_a_saved_plan_is_carried_out_exactly_or_refused_with_what_moved(
     code, out, told = run(site, capsys, "plan", "--out", plan)
     digest = told.split()[-1]
     assert (code, re.fullmatch("sha256:[0-9a-f]{64}", digest) is not None) == (0, True)
-    assert f"Saved plan {digest}" in out
+    assert f"Digest of the saved plan, for `reconciler apply FILE --digest`: {digest}" in out
     site.write("h100")  # after it was saved
     reviewed = ["apply", plan, "--digest", digest]
     assert main(reviewed) == 0

@@ -106,7 +106,7 @@ def test_what_we_put_on_is_off_and_all_else_as_it_was(
     admin.create(budget())
     assert run(site, releaser) == 0
     told = capsys.readouterr().out
-    assert "3 objects to be released: add --yes to release them" in told
+    assert "3 objects to release: add --yes to release them" in told
     assert said(admin, "nodes", "gpu-0") != before[0]
     assert run(site, releaser, "--yes") == 0, capsys.readouterr().out
     after = [said(admin, "nodes", name) for name in ("gpu-0", "gpu-1")] + [said(admin, "nodepools", "a100")]
