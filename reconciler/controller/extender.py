@@ -83,8 +83,8 @@ class SchedulerExtender:
             self._refused = request.pod.metadata.uid, frozenset(node_names)
             return refusals({name: each.obstacle for name, each in answers.items() if each.obstacle is not None})
         best = min(ranks.values())
-        best_groups = {group for group, rank in ranks.items() if rank == best}
-        equal = (name for name, each in answers.items() if id(each) in best_groups)
+        best_answers = {answer for answer, rank in ranks.items() if rank == best}
+        equal = (name for name, each in answers.items() if each in best_answers)
         return FilterAnswer(list(islice(equal, _MOST_EQUAL if request.pod.spec.prefers_nodes else 1)))
 
     def prioritize(self, request: FilterRequest) -> list[NodeScore]:
@@ -95,8 +95,8 @@ class SchedulerExtender:
         answers = self._desk.answers(claim, node_names, request.pod.metadata.uid, request.pod.request)
         ranks = _ranks(answers.values())
         places = {rank: place for place, rank in enumerate(sorted(set(ranks.values())))}
-        scores = {group: max(0, HIGHEST_SCORE - places[rank]) for group, rank in ranks.items()}
-        return [NodeScore(name, scores.get(id(each), 0)) for name, each in answers.items()]
+        scores = {answer: max(0, HIGHEST_SCORE - places[rank]) for answer, rank in ranks.items()}
+        return [NodeScore(name, scores.get(each, 0)) for name, each in answers.items()]
 
     def preempt(self, request: PreemptRequest) -> PreemptAnswer:
         """The nodes on which the pod gets its GPUs once the victims are gone. None while Leases of ended pods are about
@@ -212,7 +212,6 @@ def _claim_of(pod: AskingPod) -> ClaimKey | None:
     return (pod.metadata.namespace, claim) if claim else None
 
 
-def _ranks(answers: Iterable[NodeAnswer]) -> dict[int, NodeRank]:
-    """The ranks of the answers that are no refusals, by identity: nodes of one group share an answer."""
-    distinct = {id(each): each.rank for each in answers}
-    return {group: rank for group, rank in distinct.items() if rank is not None}
+def _ranks(answers: Iterable[NodeAnswer]) -> dict[NodeAnswer, NodeRank]:
+    """The ranks of the answers that are no refusals: nodes that answer alike share an answer."""
+    return {each: each.rank for each in set(answers) if each.rank is not None}

@@ -36,8 +36,10 @@ class Asked(msgspec.Struct, frozen=True, gc=False, eq=False):
     request: PodRequest
 
 
-class NodeAnswer(msgspec.Struct, frozen=True, gc=False):
-    """Whether nodes of one group can serve a claim: their rank, or the obstacle."""
+class NodeAnswer(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """Whether nodes of one group can serve a claim: their rank, or the obstacle. Nodes that answer alike share one
+    object; compared by identity, as a fast key.
+    """
 
     rank: NodeRank | None = None
     obstacle: Obstacle | None = None

@@ -12,7 +12,11 @@ NODES = 60
 
 
 def answers(desk: Desk, fleet: Fleet) -> dict[str, object]:
-    return {claim: desk.answers(("default", claim), fleet.names) for claim in sorted(CLAIMS)}
+    """Ranks and obstacles by claim and node."""
+    found = {claim: desk.answers(("default", claim), fleet.names) for claim in sorted(CLAIMS)}
+    return {
+        claim: {name: (each.rank, each.obstacle) for name, each in answers.items()} for claim, answers in found.items()
+    }
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -60,4 +64,4 @@ def test_a_mix_that_changes_much_outdates_answers() -> None:
 
 def obstacles(found: object) -> dict[str, object]:
     assert isinstance(found, dict)
-    return {name: each.obstacle for name, each in found.items()}
+    return {name: obstacle for name, (_, obstacle) in found.items()}
