@@ -37,7 +37,8 @@ from reconciler.model.cluster.unstructured import Unstructured
 from reconciler.model.desired import Declared
 from reconciler.model.plan.decision import Bind, Obstacle
 from reconciler.model.policy.gpu import GpuPool
-from reconciler.protocol.node_groups import ClaimedGpus, NodeAnswer, NodeGroup, NodeGroups
+from reconciler.protocol.known_answers import KnownAnswers
+from reconciler.protocol.node_groups import Asked, ClaimedGpus, NodeAnswer, NodeGroup, NodeGroups
 
 ClaimKey = tuple[str, str]  # namespace and name
 
@@ -73,7 +74,7 @@ class Desk:
     def __init__(self) -> None:
         self.is_read = False  # whether all observed kinds have been read once
         self._has_pools = False  # whether the policies have been read
-        self._groups = NodeGroups()
+        self._groups, self._known = NodeGroups(), KnownAnswers()
         self._nodes: dict[str, _DeskNode] = {}
         self._reports: dict[str, Unstructured] = {}  # GpuNodeStatuses, by node
         self._claims: dict[ClaimKey, Unstructured] = {}
@@ -102,9 +103,11 @@ class Desk:
         pool = self._groups.pools.get(node.pool)
         board = read_board(node, self._reports.get(node.name), pool.spec.devices if pool is not None else None)
         self._nodes[node.name] = _DeskNode(node, board, FreeAmounts.of(node))
+        self._known.change(node.name)
 
     def drop_node(self, name: str) -> None:
         self._nodes.pop(name, None)
+        self._known.change(name)
 
     def put_policy(self, found: Unstructured) -> None:
         """A new or changed GpuClaim or GpuNodeStatus; other kinds are ignored."""
@@ -217,6 +220,7 @@ class Desk:
             there = self._nodes.get(self._outdated.pop())
             if there is not None and there.group is not None:  # groups that are found later have the new weights
                 before, after = there.group, self._grouped(there)
+                self._known.change(there.node.name)
                 effort -= _NODES_OF_AN_ANSWER * self._groups.renew(before, after)
         return bool(self._outdated)
 
@@ -239,19 +243,20 @@ class Desk:
         if not isinstance(claimed, ClaimedGpus):
             return dict.fromkeys(node_names, NodeAnswer(obstacle=claimed))
         self._regroup()
-        asked, answer_of = self._groups.asked(claimed, request), self._groups.answer
-        nodes, result = self._nodes, {}
-        for name in node_names:
-            there = nodes.get(name)
-            if there is None:
-                result[name] = NodeAnswer(obstacle=NodeAbsent(name))
-                continue
-            group = there.group or self._grouped(there)
-            result[name] = group.answers.get(asked) or answer_of(group, asked)
+        asked, names_asked = self._groups.asked(claimed, request), list(node_names)
+        known = self._known.of(asked, lambda: list(self._nodes), lambda name: self._find_answer(name, asked))
+        try:
+            result = dict(zip(names_asked, map(known.__getitem__, names_asked), strict=True))
+        except KeyError:
+            result = {name: known.get(name) or NodeAnswer(obstacle=NodeAbsent(name)) for name in names_asked}
         for name in self._nodes_of_holder(uid) if uid else ():
-            if name in result and (there := nodes.get(name)) is not None:
-                result[name] = answer_of(self._group_for(uid, there), asked)
+            if name in result and (there := self._nodes.get(name)) is not None:
+                result[name] = self._groups.answer(self._group_for(uid, there), asked)
         return result
+
+    def _find_answer(self, name: str, asked: Asked) -> NodeAnswer | None:
+        there = self._nodes.get(name)
+        return self._groups.answer(there.group or self._grouped(there), asked) if there is not None else None
 
     def serves_without(self, claim: ClaimKey, node: str, victims: Iterable[str]) -> bool:
         """Whether the node could serve the claim if the pods with these uids and their Leases were gone."""
@@ -319,7 +324,12 @@ class Desk:
             self._ledger.take_requests(read_gpu_requests(self._claims.values()))
         for name in self._ledger.take_touched() | self._requests.take_touched():
             if (there := self._nodes.get(name)) is not None:
-                there.group = None
+                self._ungroup(there)
+
+    def _ungroup(self, there: _DeskNode) -> None:
+        """The state of the node has changed."""
+        there.group = None
+        self._known.change(there.node.name)
 
     def _free(self, there: _DeskNode) -> DeviceSet:
         free = self._ledger.free(there.node.name, there.board)
@@ -357,7 +367,7 @@ class Desk:
         bind = binding(node, there.board, devices, self._groups.pools[there.node.pool].spec.allocation)
         reservation = Reservation(uid, node, bind, PodRequest.of(pod))
         self._reservations.setdefault(node, {})[uid] = reservation
-        there.group = None
+        self._ungroup(there)
         return reservation
 
     def _choose_for(self, pod: Pod, there: _DeskNode, claimed: ClaimedGpus) -> DeviceSet | Obstacle:
@@ -400,7 +410,7 @@ class Desk:
         if not held:
             del self._reservations[reservation.node]
         if (there := self._nodes.get(reservation.node)) is not None:
-            there.group = None
+            self._ungroup(there)
 
     def give_up(self, reservation: Reservation) -> None:
         """The effect of the Binding has been unknown for long. Without Leases of the pod, the Binding has no effect any

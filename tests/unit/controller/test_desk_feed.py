@@ -178,7 +178,10 @@ def test_after_any_history_the_desk_is_as_one_that_was_told_of_what_is_left(seed
         each.look_at_mix()
     assert desk.free_gpus() == left.desk.free_gpus()
     for name in ("c0", "c1"):
-        assert desk.answers((TEAM, name), ["n0", "n1"]) == left.desk.answers((TEAM, name), ["n0", "n1"])
+        found, anew = (each.answers((TEAM, name), ["n0", "n1"]) for each in (desk, left.desk))
+        assert {node: (each.rank, each.obstacle) for node, each in found.items()} == {
+            node: (each.rank, each.obstacle) for node, each in anew.items()
+        }
 
 
 # --- The event loop.
