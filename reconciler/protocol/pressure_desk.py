@@ -1,0 +1,241 @@
+"""The pressure desk: answers the asks of agents from one ledger a node.
+
+Theory of operation. Every replica keeps the ledgers as observed, so that a new leader starts with what is there. Only
+the leader answers asks. At the beginning of a term all elastic pods are silent: an earlier leader may have permitted
+more than their pods have (see fleet/pressure/ledger.py). Pods that come later begin with what they have.
+
+A permit for less than the pod has frees nothing until the pod is observed with less. A permit for more is booked at
+once, before anybody resizes the pod.
+
+Owner: one thread, which also applies the observed changes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from reconciler.fleet.pressure.bounds import node_bounds
+from reconciler.fleet.pressure.ledger import Amounts, ElasticPod, LedgerPod, NodeLedger
+from reconciler.fleet.pressure.pods import counts, ledger_pod
+from reconciler.model.cluster.node import Node
+from reconciler.model.cluster.pod import Pod
+from reconciler.model.desired import Declared
+from reconciler.model.instant import Instant
+from reconciler.model.policy.scaling import PressurePolicy
+from reconciler.protocol.asks import Ask, AskAnswer, Refusal, wire_amounts
+from reconciler.protocol.permits import VALID_MS, Permit, PermitKeys
+
+RETRY_SECONDS = 5
+_NO_LEADER = Refusal(503, "this replica does not lead: ask again, another replica may answer", RETRY_SECONDS)
+
+Units = Mapping[str, int]
+
+
+class _Told(msgspec.Struct, frozen=True, gc=False):
+    """The compute units that an agent may know."""
+
+    last: Units
+    before: Units  # with which its last ask was made
+
+
+class PressureDesk:
+    """Methods that change the desk are called in the order of the observed changes."""
+
+    def __init__(self) -> None:
+        self.keys = PermitKeys()
+        self._epoch: int | None = None  # of the term in which this replica leads
+        self._policies: dict[str, Declared[PressurePolicy]] = {}  # by pool; "*": of all other pools
+        self._nodes: dict[str, Node] = {}
+        self._ledgers: dict[str, NodeLedger] = {}  # of nodes with a policy in force
+        self._pods: dict[str, Pod] = {}  # those that count, by uid
+        self._uids_on: dict[str, set[str]] = {}  # by node
+        self._uids: dict[tuple[str, str], str] = {}  # by namespace and name
+        self._told: dict[str, _Told] = {}  # by uid
+        self._loads: dict[str, int] = {}  # thousandths, by uid
+
+    # --- Observed changes
+
+    def set_policies(self, policies: Iterable[Declared[PressurePolicy]]) -> None:
+        """The declared policies; also when the watermark, `system` or the compute unit changes."""
+        self._policies = {pool: each for each in policies for pool in each.spec.pool_names}
+        for node in self._nodes.values():
+            self._define(node)
+
+    def put_node(self, node: Node) -> None:
+        """A new or changed node."""
+        self._nodes[node.name] = node
+        self._define(node)
+
+    def drop_node(self, name: str) -> None:
+        self._nodes.pop(name, None)
+        self._ledgers.pop(name, None)
+
+    def put_pod(self, pod: Pod) -> None:
+        """A new or changed pod."""
+        uid = pod.metadata.uid
+        before = self._pods.get(uid)
+        if before is not None and (not counts(pod) or before.node != pod.node):
+            self._forget(before)
+        if counts(pod):
+            self._pods[uid] = pod
+            self._uids_on.setdefault(pod.node, set()).add(uid)
+            self._uids[pod.metadata.namespace, pod.metadata.name] = uid
+            ledger = self._ledgers.get(pod.node)
+            if ledger is not None:
+                ledger.put(_seen_again(ledger.get(uid), ledger_pod(pod, is_silent=False)))
+
+    def drop_pod(self, pod: Pod) -> None:
+        if (before := self._pods.get(pod.metadata.uid)) is not None:
+            self._forget(before)
+
+    def _forget(self, pod: Pod) -> None:
+        uid, name = pod.metadata.uid, (pod.metadata.namespace, pod.metadata.name)
+        del self._pods[uid]
+        self._uids_on[pod.node].discard(uid)
+        if self._uids.get(name) == uid:  # the name may be that of a newer pod
+            del self._uids[name]
+        self._told.pop(uid, None)
+        self._loads.pop(uid, None)
+        if (ledger := self._ledgers.get(pod.node)) is not None:
+            ledger.drop(uid)
+
+    def _define(self, node: Node) -> None:
+        policy = self._policy_of(node)
+        if policy is None:
+            self._ledgers.pop(node.name, None)
+            return
+        bounds, ledger = node_bounds(node, policy.spec), self._ledgers.get(node.name)
+        if ledger is None:
+            ledger = self._ledgers[node.name] = NodeLedger(bounds)
+            for uid in self._uids_on.get(node.name, ()):
+                ledger.put(ledger_pod(self._pods[uid], is_silent=True))
+        elif ledger.bounds != bounds:
+            ledger.set_bounds(bounds)
+
+    def _policy_of(self, node: Node) -> Declared[PressurePolicy] | None:
+        return self._policies.get(node.pool) or (self._policies.get("*") if node.pool else None)
+
+    # --- Leadership
+
+    def begin_term(self, epoch: int) -> None:
+        """This replica leads now, and knows nothing of the permits of earlier leaders."""
+        self._epoch = epoch
+        self._told.clear()
+        for ledger in self._ledgers.values():
+            for pod in list(ledger.elastic_pods):
+                ledger.put(ledger_pod(self._pods[pod.uid], is_silent=True))
+
+    def end_term(self) -> None:
+        self._epoch = None
+
+    # --- Asks
+
+    def ask(self, ask: Ask, now: Instant, uid: str = "") -> AskAnswer | Refusal:
+        """A permit, or why nothing was changed. `uid`: of the pod, if the caller's identity names it."""
+        if self._epoch is None:
+            return _NO_LEADER
+        found = self._asking(ask, uid)
+        if isinstance(found, Refusal):
+            return found
+        ledger, pod, policy = found
+        node = self._pods[pod.uid].node
+        units = {name: each.compute_unit for name, each in ledger.bounds.items()}
+        known = self._known_units(ask, pod)
+        refusal = _outside(ask, pod) or _off_unit(ask, known)
+        if refusal is not None:
+            return refusal
+        proved = self.keys.read(ask.token, pod.uid, node, now) if pod.is_silent and ask.token else None
+        granted = ledger.grant(pod, ask.resources, proved.resources if proved is not None else None)
+        self._loads[pod.uid] = ask.load_milli
+        self._told[pod.uid] = _Told(units, known)
+        permit = Permit(pod.uid, node, granted.permitted, self._epoch, Instant(now + VALID_MS))
+        is_leaving = granted.is_migrating and policy.spec.migration != "None"
+        return AskAnswer(
+            permit=wire_amounts({name: granted.permitted[name] for name in ask.resources}),
+            compute_unit=wire_amounts(units),
+            permit_token=self.keys.sign(permit),
+            migrate={} if is_leaving else None,
+        )
+
+    def _asking(self, ask: Ask, uid: str) -> tuple[NodeLedger, ElasticPod, Declared[PressurePolicy]] | Refusal:
+        known = self._uids.get((ask.pod.namespace, ask.pod.name))
+        pod = self._pods.get(known or "")
+        if pod is None or known is None:
+            return Refusal(404, f"{ask.pod} is not on a node, or another scheduler placed it")
+        if uid and uid != known:
+            return Refusal(409, f"{ask.pod} is another pod of the same name by now")
+        if pod.metadata.leaving:
+            return Refusal(409, f"{ask.pod} is being deleted")
+        node = self._nodes.get(pod.node)
+        policy = self._policy_of(node) if node is not None else None
+        ledger = self._ledgers.get(pod.node)
+        if ledger is None or policy is None:
+            return Refusal(404, f"no PressurePolicy names the pool of Node/{pod.node}, on which {ask.pod} runs")
+        if policy.spec.suspend:
+            return Refusal(503, f"PressurePolicy/{policy.name} is suspended: nothing is permitted", RETRY_SECONDS)
+        entry = ledger.get(known)
+        if not isinstance(entry, ElasticPod):
+            return Refusal(404, f"{ask.pod} has no readable annotation with elastic bounds")
+        return ledger, entry, policy
+
+    def _known_units(self, ask: Ask, pod: ElasticPod) -> Units:
+        """The compute units with which the agent asks: the last ones that the agent was told. An agent that did not
+        receive the last answer still has those before, and says so. With the first ask of a term, the agent has those
+        of an earlier controller. With its first ask ever, the agent knows none.
+        """
+        told, stated = self._told.get(pod.uid), ask.compute_unit
+        if told is None:
+            return stated or {}
+        has_earlier = bool(stated) and bool(told.before) and not _agrees(stated, told.last)
+        return told.before if has_earlier and _agrees(stated, told.before) else told.last
+
+    # --- What others see
+
+    def ledger(self, node: str) -> NodeLedger | None:
+        """The ledger of a node; None if no policy names its pool."""
+        return self._ledgers.get(node)
+
+    @property
+    def ledgers(self) -> Iterator[tuple[str, NodeLedger]]:
+        """All ledgers, by the name of the node."""
+        return iter(sorted(self._ledgers.items()))
+
+    def load_milli(self, uid: str) -> int | None:
+        """The load that the agent of a pod reported last, in thousandths."""
+        return self._loads.get(uid)
+
+
+def _seen_again(before: LedgerPod | None, after: LedgerPod) -> LedgerPod:
+    """A pod as observed now, with what the ledger knows of its permits."""
+    if not isinstance(before, ElasticPod) or not isinstance(after, ElasticPod):
+        return after
+    if before.is_silent:
+        return msgspec.structs.replace(after, is_silent=True, is_migrating=before.is_migrating)
+    return msgspec.structs.replace(
+        after, permitted=before.permitted, lacks=before.lacks, is_migrating=before.is_migrating
+    )
+
+
+def _outside(ask: Ask, pod: ElasticPod) -> Refusal | None:
+    for name, asked in sorted(ask.resources.items()):
+        wire = next(iter(wire_amounts({name: asked})))
+        if name not in pod.has:
+            return Refusal(400, f"resources.{wire} is no elastic resource of {ask.pod}")
+        least, most = pod.least[name], pod.most[name]
+        if not least <= asked <= most:
+            return Refusal(400, f"resources.{wire} is {asked}: {ask.pod} declares {least} to {most}")
+    return None
+
+
+def _off_unit(ask: Ask, units: Units) -> Refusal | None:
+    for name, asked in sorted(ask.resources.items()):
+        unit = units.get(name, 1)
+        if unit < 1 or asked % unit:
+            wire = next(iter(wire_amounts({name: asked})))
+            sentence = f"resources.{wire} is {asked}, which is no multiple of the compute unit {unit}"
+            return Refusal(400, sentence, compute_unit=wire_amounts(units))
+    return None
+
+
+def _agrees(stated: Amounts | None, units: Units) -> bool:
+    return stated is not None and all(stated.get(name) == unit for name, unit in units.items() if name in stated)
