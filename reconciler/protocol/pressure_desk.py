@@ -14,13 +14,15 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from reconciler.fleet.obstacles import LeaderBinds, TooLittleReservable
 from reconciler.fleet.pressure.bounds import node_bounds
 from reconciler.fleet.pressure.ledger import Amounts, ElasticPod, LedgerPod, NodeLedger
-from reconciler.fleet.pressure.pods import counts, ledger_pod
+from reconciler.fleet.pressure.pods import Placement, counts, ledger_pod
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
+from reconciler.model.plan.decision import Obstacle
 from reconciler.model.policy.scaling import PressurePolicy
 from reconciler.protocol.asks import Ask, AskAnswer, Refusal, wire_amounts
 from reconciler.protocol.permits import VALID_MS, Permit, PermitKeys
@@ -52,6 +54,7 @@ class PressureDesk:
         self._uids: dict[tuple[str, str], str] = {}  # by namespace and name
         self._told: dict[str, _Told] = {}  # by uid
         self._loads: dict[str, int] = {}  # thousandths, by uid
+        self._lacking: dict[str, Obstacle] = {}  # by resource; nodes share one
 
     # --- Observed changes
 
@@ -188,6 +191,55 @@ class PressureDesk:
             return stated or {}
         has_earlier = bool(stated) and bool(told.before) and not _agrees(stated, told.last)
         return told.before if has_earlier and _agrees(stated, told.before) else told.last
+
+    # --- Placement of pods
+
+    @property
+    def is_leading(self) -> bool:
+        return self._epoch is not None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no node has bounds."""
+        return not self._ledgers
+
+    def refusals(self, placement: Placement, node_names: Iterable[str]) -> dict[str, Obstacle]:
+        """Why the pod may not be placed on nodes, by node; without nodes on which it may."""
+        obstacles: dict[str, Obstacle] = {}
+        for name in node_names:
+            ledger = self._ledgers.get(name)
+            if ledger is None:
+                continue
+            if placement.obstacle is not None:
+                obstacles[name] = placement.obstacle
+            elif resource := ledger.lacking(placement.requests, is_elastic=placement.is_elastic):
+                obstacles[name] = self._lacking.setdefault(resource, TooLittleReservable(resource))
+        return obstacles
+
+    def stays_below_watermark(self, placement: Placement, node: str) -> bool:
+        """Whether the pod does not put the node under pressure."""
+        ledger = self._ledgers.get(node)
+        if ledger is None:
+            return True
+        return ledger.stays_below_watermark(placement.requests, is_elastic=placement.is_elastic)
+
+    def reserve(self, pod: Pod, node: str) -> Obstacle | None:
+        """Book the pod on the node before its Binding is sent; or why not. The same pod again is booked once."""
+        ledger, uid = self._ledgers.get(node), pod.metadata.uid
+        if ledger is None or ledger.get(uid) is not None:
+            return None
+        if not self.is_leading:
+            return LeaderBinds()
+        obstacle = self.refusals(Placement.of(pod), (node,)).get(node)
+        if obstacle is None:
+            ledger.put(ledger_pod(pod, is_silent=False))
+        return obstacle
+
+    def end_reservation(self, uid: str, node: str) -> None:
+        """The Binding definitely failed."""
+        ledger, pod = self._ledgers.get(node), self._pods.get(uid)
+        if ledger is not None and (pod is None or pod.node != node):
+            ledger.drop(uid)
 
     # --- What others see
 

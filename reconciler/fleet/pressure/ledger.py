@@ -167,10 +167,22 @@ class NodeLedger:
 
     def fits(self, requests: Amounts, *, is_elastic: bool = False) -> bool:
         """Whether a further pod may be placed here. Of a resource that the pod does not request, nothing is needed."""
+        return self.lacking(requests, is_elastic=is_elastic) is None
+
+    def lacking(self, requests: Amounts, *, is_elastic: bool) -> str | None:
+        """The first resource of which too little is left for a further pod."""
+        for name, bounds in self.bounds.items():
+            wanted = requests.get(name, 0)
+            if wanted > 0 and self._reserved_with(name, wanted, is_elastic=is_elastic) > bounds.reservable:
+                return name
+        return None
+
+    def stays_below_watermark(self, requests: Amounts, *, is_elastic: bool) -> bool:
+        """Whether the node is not under logical pressure with a further pod."""
         return all(
-            self._reserved_with(name, requests[name], is_elastic=is_elastic) <= bounds.reservable
+            self._reserved_with(name, requests.get(name, 0), is_elastic=is_elastic) - self._sums[name].buffer
+            <= bounds.watermark
             for name, bounds in self.bounds.items()
-            if requests.get(name, 0) > 0
         )
 
     def _reserved_with(self, name: str, more: int, *, is_elastic: bool) -> int:

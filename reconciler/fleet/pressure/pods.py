@@ -8,14 +8,36 @@ Only pods of our scheduler count. All others are part of `system`, so that nothi
 Other resources of an elastic pod keep their requests.
 """
 
-from reconciler.fleet.amounts import CPU, MEMORY, pod_held
+from typing import NamedTuple
+
+from reconciler.fleet.amounts import CPU, MEMORY, pod_held, pod_request
+from reconciler.fleet.obstacles import ElasticBoundsUnreadable, RequestAbsent
 from reconciler.fleet.pressure.bounds import amount_in_units
-from reconciler.fleet.pressure.ledger import ElasticPod, LedgerPod, PlainPod
+from reconciler.fleet.pressure.ledger import Amounts, ElasticPod, LedgerPod, PlainPod
 from reconciler.model import names
 from reconciler.model.cluster.pod import Container, Pod
+from reconciler.model.plan.decision import Obstacle
 from reconciler.model.quantity import MOST, Quantity
 
 _NEEDED = (CPU, MEMORY)  # of each container
+
+
+class Placement(NamedTuple):
+    """What a pod needs of a node to be placed there."""
+
+    requests: Amounts
+    is_elastic: bool
+    obstacle: Obstacle | None  # why the pod fits on no node with bounds
+
+    @classmethod
+    def of(cls, pod: Pod) -> "Placement":
+        obstacle: Obstacle | None = None
+        if is_elastic(pod) and elastic_bounds(pod.metadata.annotations.elastic) is None:
+            obstacle = ElasticBoundsUnreadable()
+        elif (absent := container_without_requests(pod)) is not None:
+            obstacle = RequestAbsent(*absent)
+        return cls(pod_request(pod), is_elastic(pod), obstacle)
+
 
 ElasticBounds = dict[str, tuple[int, int]]  # the least and the most, by resource
 
