@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from reconciler.fleet.obstacles import LeaderBinds, TooLittleReservable
 from reconciler.fleet.pressure.bounds import node_bounds
 from reconciler.fleet.pressure.ledger import Amounts, ElasticPod, LedgerPod, NodeLedger
+from reconciler.fleet.pressure.obstacles import LeaderBinds, TooLittleReservable
 from reconciler.fleet.pressure.pods import Placement, counts, ledger_pod
 from reconciler.model.cluster.node import Node
 from reconciler.model.cluster.pod import Pod

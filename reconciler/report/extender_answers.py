@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from reconciler.fleet.obstacles import NoIslandOfFreeGpus, TooFewFreeGpus, TooLittleReservable
+from reconciler.fleet.obstacles import NoIslandOfFreeGpus, TooFewFreeGpus
+from reconciler.fleet.pressure.obstacles import TooLittleReservable
 from reconciler.model.plan.decision import Obstacle, Ref
 from reconciler.plan.capacity.words import obstacle_words
 from reconciler.protocol.extender import BindAnswer, FilterAnswer

@@ -17,11 +17,11 @@ from tests import builders
 from tests.unit.controller.test_extender import Binder
 from tests.unit.protocol.pressure_stage import TEAM, elastic, leading, node
 
-OURS = {"scheduler_name": names.GPU_SCHEDULER, "namespace": TEAM}
+OURS: dict[str, Any] = {"scheduler_name": names.GPU_SCHEDULER, "namespace": TEAM}
 
 
 def asking(cpu: str = "2", bounds: str = "", **container: Any) -> Any:
-    resources = {"requests": {"cpu": cpu, "memory": "1Gi"}} if not container else container
+    resources = container or {"requests": {"cpu": cpu, "memory": "1Gi"}}
     metadata = {
         "name": "p",
         "namespace": TEAM,
