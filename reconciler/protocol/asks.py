@@ -105,6 +105,11 @@ def wire_amounts(amounts: Amounts) -> dict[str, int]:
     return {_WIRE_NAMES.get(name, name): amount for name, amount in sorted(amounts.items())}
 
 
+def own_amounts(wire: Mapping[str, int]) -> dict[str, int]:
+    """The inverse of `wire_amounts`."""
+    return {_NAMES.get(name, name): amount for name, amount in sorted(wire.items())}
+
+
 def _read(wire: Mapping[str, int | str], field: str) -> dict[str, int] | Refusal:
     if len(wire) > _MOST_RESOURCES:
         return Refusal(400, f"{field} names {len(wire)} resources: at most {_MOST_RESOURCES} are read")
