@@ -10,9 +10,9 @@ Other resources of an elastic pod keep their requests.
 
 from reconciler.fleet.amounts import CPU, MEMORY, pod_held
 from reconciler.fleet.pressure.bounds import amount_in_units
-from reconciler.fleet.pressure.ledger import ElasticPod, LedgerPod, PlainPod
 from reconciler.model import names
 from reconciler.model.cluster.pod import Container, Pod
+from reconciler.model.plan.pressure import ElasticPod, LedgerPod, PlainPod
 from reconciler.model.quantity import MOST, Quantity
 
 _NEEDED = (CPU, MEMORY)  # of each container
