@@ -17,7 +17,7 @@ import msgspec
 
 from reconciler.agent.negotiation import Negotiation
 from reconciler.agent.sizing import Usage
-from reconciler.fleet.pressure.ledger import Amounts
+from reconciler.model.plan.pressure import Amounts
 from reconciler.protocol.asks import AskAnswer
 
 AWAY_SECONDS = 60.0

@@ -7,8 +7,8 @@ the pod does not need, and takes back no more than it was permitted.
 from collections.abc import Mapping
 
 from reconciler.agent.sizing import Usage, wanted
-from reconciler.fleet.pressure.ledger import Amounts
 from reconciler.fleet.pressure.pods import ElasticBounds
+from reconciler.model.plan.pressure import Amounts
 from reconciler.protocol.asks import NEWEST_VERSION, AskAnswer, AskMessage, PodName, own_amounts, wire_amounts
 
 

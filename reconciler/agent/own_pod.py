@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.fleet.amounts import CPU
-from reconciler.fleet.pressure.ledger import Amounts
+from reconciler.model.plan.pressure import Amounts
 from reconciler.protocol.asks import PodName
 
 FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")

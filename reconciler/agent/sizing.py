@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from reconciler.fleet.amounts import CPU, MEMORY
-from reconciler.fleet.pressure.ledger import Amounts
 from reconciler.fleet.pressure.pods import ElasticBounds
+from reconciler.model.plan.pressure import Amounts
 
 LOAD_PERCENT = 90  # of the cpus
 MEMORY_PERCENT = 75

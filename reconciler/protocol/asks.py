@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from reconciler.fleet.amounts import CPU, MEMORY
-from reconciler.fleet.pressure.ledger import Amounts
+from reconciler.model.plan.pressure import Amounts
 from reconciler.model.quantity import MOST, billionths
 
 OLDEST_VERSION, SIGNED_VERSION, NEWEST_VERSION = 1, 2, 2

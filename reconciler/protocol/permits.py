@@ -11,8 +11,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 import msgspec
 
-from reconciler.fleet.pressure.ledger import Amounts
 from reconciler.model.instant import Instant
+from reconciler.model.plan.pressure import Amounts
 
 VALID_MS = 24 * 3_600_000
 _LONGEST = 4_096  # characters

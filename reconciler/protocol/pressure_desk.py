@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from reconciler.fleet.pressure.bounds import node_bounds
-from reconciler.fleet.pressure.ledger import Amounts, ElasticPod, LedgerPod, NodeLedger
+from reconciler.fleet.pressure.ledger import NodeLedger
 from reconciler.fleet.pressure.obstacles import LeaderBinds, TooLittleReservable
 from reconciler.fleet.pressure.pods import Placement, counts, ledger_pod
 from reconciler.model.cluster.node import Node
@@ -23,6 +23,7 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Obstacle
+from reconciler.model.plan.pressure import Amounts, ElasticPod, LedgerPod
 from reconciler.model.policy.scaling import PressurePolicy
 from reconciler.protocol.asks import Ask, AskAnswer, Refusal, wire_amounts
 from reconciler.protocol.permits import VALID_MS, Permit, PermitKeys

@@ -1,38 +1,10 @@
 """The definition of each resource of a node: what may be reserved, and from where on pods are to move away."""
 
-from collections.abc import Mapping
-
-import msgspec
-
 from reconciler.fleet.amounts import CPU, MEMORY, counted
 from reconciler.model.cluster.node import Node
+from reconciler.model.plan.pressure import Bounds, NodeBounds
 from reconciler.model.policy.scaling import PressurePolicy
 from reconciler.model.quantity import Quantity
-
-_ALL = 10_000  # basis points
-
-
-class Bounds(msgspec.Struct, frozen=True, gc=False):
-    """One resource of a node, in the units of kube-scheduler: thousandths of cpu, units of all others."""
-
-    total: int
-    system: int = 0  # for processes and pods that our scheduler does not place
-    watermark_basis_points: int = _ALL  # of what is reservable
-    slot: int = 1  # the requests of pods that are not elastic are rounded up to slots, as one sum
-    compute_unit: int = 1  # asks are multiples of this
-
-    @property
-    def reservable(self) -> int:
-        """What pods may reserve. Not even this much may be free, after `system` was raised."""
-        return max(0, self.total - self.system)
-
-    @property
-    def watermark(self) -> int:
-        """From here on, pods are to move away."""
-        return self.reservable * self.watermark_basis_points // _ALL
-
-
-NodeBounds = Mapping[str, Bounds]  # by resource
 
 
 def node_bounds(node: Node, policy: PressurePolicy) -> NodeBounds:

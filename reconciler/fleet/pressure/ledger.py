@@ -17,54 +17,18 @@ been permitted what it has.
 A grant never raises `reserved` above `reservable`. After a restart, or after `system` was raised, `reserved` may be
 above it. Then pods only become smaller until it is not.
 
-A pod that migrates accounts for all that it has reserved and lacks. Its growth is refused, since its destination has
-been reserved for what it has now.
+A pod that migrates accounts for all that it has reserved without its buffer, which is no pressure, and for what it
+lacks. Its growth is refused, since its destination has been reserved for what it has now.
 
 The sums are changed in one place, by the difference of an entry before and after. So they cannot drift.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 
-from reconciler.fleet.pressure.bounds import NodeBounds
-
-Amounts = Mapping[str, int]  # by resource
-
-
-class ElasticPod(msgspec.Struct, frozen=True, gc=False, tag="elastic", omit_defaults=True):
-    """A pod whose agent asks for permits. All amounts name the same resources."""
-
-    uid: str
-    title: str  # namespace/name
-    least: Amounts
-    most: Amounts
-    has: Amounts  # what the pod is seen to have
-    permitted: Amounts = {}  # the last permit; of no meaning while silent
-    lacks: Amounts = {}  # what the agent asked for beyond its permit
-    is_silent: bool = False  # no ask since this ledger began
-    is_migrating: bool = False
-
-    def reserved(self, name: str) -> int:
-        """What nobody else may use."""
-        has = self.has.get(name, 0)
-        return max(has, self.most.get(name, 0) if self.is_silent else self.permitted.get(name, 0))
-
-    def buffer(self, name: str) -> int:
-        """What the pod may not have of it."""
-        return self.reserved(name) - self.has.get(name, 0) if self.is_silent else 0
-
-
-class PlainPod(msgspec.Struct, frozen=True, gc=False, tag="plain", omit_defaults=True):
-    """A pod that never asks, and reserves its requests."""
-
-    uid: str
-    title: str
-    requests: Amounts
-
-
-LedgerPod = ElasticPod | PlainPod
+from reconciler.model.plan.pressure import Amounts, ElasticPod, LedgerPod, NodeBounds, PlainPod
 
 
 class _Sums:
@@ -209,8 +173,8 @@ class NodeLedger:
                 sums.plain += sign * pod.requests.get(name, 0)
         elif pod is not None:
             for name, sums in self._sums.items():
-                reserved, lacks = pod.reserved(name), pod.lacks.get(name, 0)
+                reserved, buffer, lacks = pod.reserved(name), pod.buffer(name), pod.lacks.get(name, 0)
                 sums.elastic += sign * reserved
-                sums.buffer += sign * pod.buffer(name)
+                sums.buffer += sign * buffer
                 sums.lacking += sign * lacks
-                sums.accounted += sign * (reserved + lacks) if pod.is_migrating else 0
+                sums.accounted += sign * (reserved - buffer + lacks) if pod.is_migrating else 0

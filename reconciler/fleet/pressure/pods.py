@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from reconciler.fleet.amounts import CPU, MEMORY, pod_held, pod_request
 from reconciler.fleet.pressure.bounds import amount_in_units
-from reconciler.fleet.pressure.ledger import Amounts, ElasticPod, LedgerPod, PlainPod
 from reconciler.fleet.pressure.obstacles import ElasticBoundsUnreadable, RequestAbsent
 from reconciler.model import names
 from reconciler.model.cluster.pod import Container, Pod
 from reconciler.model.plan.decision import Obstacle
+from reconciler.model.plan.pressure import Amounts, ElasticPod, LedgerPod, PlainPod
 from reconciler.model.quantity import MOST, Quantity
 
 _NEEDED = (CPU, MEMORY)  # of each container

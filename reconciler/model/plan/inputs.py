@@ -13,6 +13,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Outcome
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.pressure import PressureState
 from reconciler.model.problem import Problem
 
 # What binds pods with a GpuClaim: a second kube-scheduler that asks the extender, or the gpu planner.
@@ -30,6 +31,7 @@ class Inputs(msgspec.Struct, frozen=True, dict=True):
     budget: int = 1_000_000  # maximum number of predicate evaluations by the planners
     prune: tuple[str, ...] = ()  # titles of objects whose deletion a person accepted: NodePool/old
     scheduler: ClaimScheduler = "external"
+    pressure: PressureState | None = None  # None: nobody answers the agents of elastic pods
 
     @cached_property
     def unowned_node_pools(self) -> frozenset[str]:

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.fleet.pressure.ledger import ElasticPod, NodeLedger
+from reconciler.fleet.pressure.ledger import NodeLedger
 from reconciler.model import names
 from reconciler.model.instant import Instant
+from reconciler.model.plan.pressure import ElasticPod
 from reconciler.protocol.asks import AskAnswer, AskMessage, PodName, Refusal, read_ask
 from reconciler.protocol.permits import VALID_MS, Permit, PermitKeys
 from reconciler.protocol.pressure_desk import PressureDesk

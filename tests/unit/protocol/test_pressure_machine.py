@@ -13,8 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as some
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from reconciler.fleet.pressure.ledger import ElasticPod, NodeLedger, PlainPod
+from reconciler.fleet.pressure.ledger import NodeLedger
 from reconciler.model import names
+from reconciler.model.plan.pressure import ElasticPod, PlainPod
 from reconciler.protocol.asks import Refusal
 from tests import builders
 from tests.unit.protocol.pressure_stage import Agent, elastic, leading, node, policy
@@ -152,7 +153,7 @@ class PressureMachine(RuleBasedStateMachine):
                 buffer = sum(each.buffer(name) for each in elastic_pods)
                 lacks = sum(each.lacks.get(name, 0) for each in elastic_pods)
                 leaving = [each for each in elastic_pods if each.is_migrating]
-                accounted = sum(each.reserved(name) + each.lacks.get(name, 0) for each in leaving)
+                accounted = sum(each.reserved(name) - each.buffer(name) + each.lacks.get(name, 0) for each in leaving)
                 watermark = int(Fraction(bounds.watermark_basis_points, 10_000) * max(0, bounds.total - bounds.system))
                 logical = max(0, reserved - buffer - watermark)
                 assert ledger.pressure(name) == (reserved, buffer, logical, lacks, accounted)

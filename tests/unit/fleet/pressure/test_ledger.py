@@ -6,8 +6,8 @@ import msgspec
 import pytest
 import yaml
 
-from reconciler.fleet.pressure.bounds import Bounds
-from reconciler.fleet.pressure.ledger import ElasticPod, NodeLedger, PlainPod
+from reconciler.fleet.pressure.ledger import NodeLedger
+from reconciler.model.plan.pressure import Bounds, ElasticPod, PlainPod
 from reconciler.model.quantity import Percent
 from tests import folders
 
