@@ -26,6 +26,7 @@ class Enforced(msgspec.Struct, frozen=True):
     pools: tuple[Declared[GpuPool], ...] = ()
     scaled: frozenset[str] = frozenset()  # pools with a NodeProvisioner
     drained: frozenset[str] = frozenset()  # pools with a DrainPolicy
+    pressed: frozenset[str] = frozenset()  # pools from which a PressurePolicy moves pods
     manifests: tuple[Manifest, ...] = ()
     is_any: bool = False
     resources: bool | None = None  # whether policies are custom resources; None: unknown

@@ -358,6 +358,7 @@ def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
     pools: list[Declared[GpuPool]] = []
     scaled: set[str] = set()
     drained: set[str] = set()
+    pressed: set[str] = set()
     manifests: list[Manifest] = []
     for wish in wishes:
         acted_on = [pool for pool in wish.pools if pool.spec.is_enforced]
@@ -367,6 +368,9 @@ def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
         scaled |= {each.spec.pool_name for each in scaling if each.spec.pool_name in names}
         draining = (each for each in wish.drains if not each.spec.suspend)
         drained |= {name for each in draining for name in names if {"*", name} & set(each.spec.pool_names)}
+        moving = (each for each in wish.pressures if not each.spec.suspend and each.spec.migration != "None")
+        pressed |= {name for each in moving for name in names if {"*", name} & set(each.spec.pool_names)}
         # Objects without a pool are for all enforced pools.
         manifests += [each for each in wish.manifests if each.pool in names or (names and not each.pool)]
-    return Enforced(namespace, tuple(pools), frozenset(scaled), frozenset(drained), tuple(manifests))
+    limited = frozenset(scaled), frozenset(drained), frozenset(pressed)
+    return Enforced(namespace, tuple(pools), *limited, tuple(manifests))

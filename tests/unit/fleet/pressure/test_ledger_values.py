@@ -5,7 +5,7 @@ from random import Random
 import msgspec
 
 from reconciler.fleet.pressure.ledger import NodeLedger
-from reconciler.fleet.pressure.state import node_ledger, pressure_state
+from reconciler.fleet.pressure.ledger_values import node_ledger, pressure_state
 from reconciler.model.plan.pressure import Bounds, ElasticPod, LedgerPod, PlainPod, PressureState
 
 NO_LOADS: dict[str, int] = {}
