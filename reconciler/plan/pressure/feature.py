@@ -2,7 +2,7 @@
 
 from reconciler.plan.feature.feature import Feature, declared_in
 from reconciler.plan.feature.write_rights import Enforced, WriteRight
-from reconciler.plan.pressure import reasons
+from reconciler.plan.pressure import reasons, resize_reasons
 from reconciler.plan.pressure.gauges import GAUGES
 from reconciler.plan.pressure.invariants import INVARIANTS
 from reconciler.plan.pressure.memory import settle
@@ -22,7 +22,7 @@ FEATURE = Feature(
     settle=settle,
     needs=("nodes", "pods", "budgets"),
     report=PressureReport,
-    reasons=declared_in(reasons),
+    reasons=(*declared_in(reasons), *declared_in(resize_reasons)),
     words=WORDS,
     rights=(
         WriteRight(
@@ -32,6 +32,7 @@ FEATURE = Feature(
             ("create",),
             "Evict elastic pods from nodes under pressure: the API server enforces PodDisruptionBudgets.",
         ),
+        WriteRight(_pressed, "", ("pods/resize",), ("patch",), "Resize elastic pods in place to their permits."),
     ),
     gauges=GAUGES,
     invariants=INVARIANTS,

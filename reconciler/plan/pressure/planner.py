@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from reconciler.fleet.pressure.ledger import NodeLedger
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, later
@@ -36,6 +37,7 @@ from reconciler.plan.pressure.memory import (
 from reconciler.plan.pressure.node_migrations import NodeMigrations
 from reconciler.plan.pressure.reasons import PLANNER, PressedResource, PressureOutdated, PressureUnread
 from reconciler.plan.pressure.report import PressedNode, PressureReport
+from reconciler.plan.pressure.resizing import resizes
 from reconciler.plan.single_evictions import quiet_for_evictions, unread_for_evictions
 
 _LONGEST_MS = 900_000  # how long a requested eviction is remembered without new plans
@@ -88,12 +90,15 @@ class _Planning:
         ledgers = ledgers_of(self._inputs, self._draft.fleet, self._pools, self._pods, migrating)
         self._failed = {each.uid: each for each in before.failed if self._backs_off(each)}
         pressed = {name: found for name, ledger in ledgers.items() if (found := pressed_resources(ledger))}
+        resized = list(self._resizes(ledgers))
         decisions: list[Decision] = []
         if there or any(ledgers[name].is_pressed for name in pressed):
             context = PressureContext(self._inputs, self._draft, ledgers, self._pods)
             with self._draft.fleet.snapshot.fork():
                 decisions = self._decisions(context, there, gone)
             self._wakes += context.evictions.wakes
+        decided = {each.subject for each in decisions}
+        decisions += [each for each in resized if each.subject not in decided]
         self._migrations += gone
         after = memory_of(self._migrations, self._failed.values())
         self._draft.migrating = frozenset(each.uid for each in after.migrations)
@@ -101,6 +106,14 @@ class _Planning:
         wakes = [*self._wakes, *(each.until for each in after.failed)]
         wake_at = min((each for each in wakes if each > self._inputs.now), default=None)
         return Verdict(tuple(decisions), memory=memory, wake_at=wake_at, reports=(self._report(pressed, after),))
+
+    def _resizes(self, ledgers: Mapping[str, NodeLedger]) -> Iterator[Decision]:
+        """A pod that migrates keeps its size: its destination has been reserved for what it has."""
+        for name, ledger in sorted(ledgers.items()):
+            node = self._draft.fleet.node(name)
+            if node is not None:
+                entries = {each.uid: each for each in ledger.elastic_pods if not each.is_migrating}
+                yield from resizes(entries, self._pods, node.pool)
 
     def _sorted(self, migrations: tuple[Migration, ...]) -> tuple[list[Migration], list[Migration]]:
         """Migrations of pods that are still on their node, and of pods that are gone and whose room is kept."""

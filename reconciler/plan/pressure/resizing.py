@@ -21,12 +21,12 @@ _RESIZABLE = (CPU, MEMORY)
 _PENDING = "PodResizePending"
 
 
-def resizes(entries: Mapping[str, ElasticPod], pods: Mapping[str, Pod], pools: Mapping[str, str]) -> Iterator[Decision]:
-    """Decisions for pods that do not request what they are permitted. All by uid; `pools`: of the nodes of pods."""
+def resizes(entries: Mapping[str, ElasticPod], pods: Mapping[str, Pod], pool: str) -> Iterator[Decision]:
+    """Decisions for pods of a node that do not request what they are permitted. Entries and pods by uid."""
     for uid, entry in sorted(entries.items()):
         pod = pods.get(uid)
         if pod is not None and not entry.is_silent and not pod.metadata.leaving and pod.status.phase == "Running":
-            yield from _of_pod(entry, pod, pools.get(uid, ""))
+            yield from _of_pod(entry, pod, pool)
 
 
 def _of_pod(entry: ElasticPod, pod: Pod, pool: str) -> Iterator[Decision]:
