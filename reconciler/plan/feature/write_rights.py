@@ -27,6 +27,7 @@ class Enforced(msgspec.Struct, frozen=True):
     scaled: frozenset[str] = frozenset()  # pools with a NodeProvisioner
     drained: frozenset[str] = frozenset()  # pools with a DrainPolicy
     pressed: frozenset[str] = frozenset()  # pools from which a PressurePolicy moves pods
+    elastic: frozenset[str] = frozenset()  # pools with a PressurePolicy in force
     manifests: tuple[Manifest, ...] = ()
     is_any: bool = False
     resources: bool | None = None  # whether policies are custom resources; None: unknown

@@ -16,6 +16,11 @@ def _pressed(enforced: Enforced) -> set[str]:
     return {""} if enforced.is_any or enforced.pressed else set()
 
 
+def _elastic(enforced: Enforced) -> set[str]:
+    """The namespaces whose pods are resized: all, if a PressurePolicy is in force for any pool."""
+    return {""} if enforced.is_any or enforced.elastic else set()
+
+
 FEATURE = Feature(
     name=reasons.PLANNER,
     plan=pressure,
@@ -32,7 +37,7 @@ FEATURE = Feature(
             ("create",),
             "Evict elastic pods from nodes under pressure: the API server enforces PodDisruptionBudgets.",
         ),
-        WriteRight(_pressed, "", ("pods/resize",), ("patch",), "Resize elastic pods in place to their permits."),
+        WriteRight(_elastic, "", ("pods/resize",), ("patch",), "Resize elastic pods in place to their permits."),
     ),
     gauges=GAUGES,
     invariants=INVARIANTS,

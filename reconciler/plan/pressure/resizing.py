@@ -34,7 +34,7 @@ def _of_pod(entry: ElasticPod, pod: Pod, pool: str) -> Iterator[Decision]:
     requested = pod_request(pod)
     for name in _RESIZABLE:
         permit = entry.permitted.get(name)
-        if permit is None or permit == requested.get(name):
+        if permit is None or permit == requested.get(name, 0):
             continue
         if permit <= others.get(name, 0):
             reason = PermitBelowOthers(pod_ref(pod), pod.node, name)

@@ -359,6 +359,7 @@ def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
     scaled: set[str] = set()
     drained: set[str] = set()
     pressed: set[str] = set()
+    elastic: set[str] = set()
     manifests: list[Manifest] = []
     for wish in wishes:
         acted_on = [pool for pool in wish.pools if pool.spec.is_enforced]
@@ -368,9 +369,12 @@ def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
         scaled |= {each.spec.pool_name for each in scaling if each.spec.pool_name in names}
         draining = (each for each in wish.drains if not each.spec.suspend)
         drained |= {name for each in draining for name in names if {"*", name} & set(each.spec.pool_names)}
-        moving = (each for each in wish.pressures if not each.spec.suspend and each.spec.migration != "None")
-        pressed |= {name for each in moving for name in names if {"*", name} & set(each.spec.pool_names)}
+        for policy in (each.spec for each in wish.pressures if not each.spec.suspend):
+            named = {name for name in names if {"*", name} & set(policy.pool_names)}
+            elastic |= named
+            pressed |= named if policy.migration != "None" else set()
         # Objects without a pool are for all enforced pools.
         manifests += [each for each in wish.manifests if each.pool in names or (names and not each.pool)]
-    limited = frozenset(scaled), frozenset(drained), frozenset(pressed)
-    return Enforced(namespace, tuple(pools), *limited, tuple(manifests))
+    limited = frozenset(scaled), frozenset(drained)
+    of_pressure = frozenset(pressed), frozenset(elastic)
+    return Enforced(namespace, tuple(pools), *limited, *of_pressure, tuple(manifests))

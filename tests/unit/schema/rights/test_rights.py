@@ -136,7 +136,8 @@ def test_a_pool_that_is_not_acted_on_asks_for_nothing_to_be_written_but_what_is_
 def test_without_policies_pods_are_made_in_the_namespace_of_smart_pods_alone() -> None:
     rules = granted(writing_page((), "here")) - kept("here") - told_where("here") - STATUSES
     waited = waited_for("gpu-smart-pods") - left_behind() | left_behind("here")
-    assert rules == {("", "", "nodes", "delete"), ("", "", "pods/eviction", "create")} | waited | written(
+    moved = {("", "", "nodes", "delete"), ("", "", "pods/eviction", "create"), ("", "", "pods/resize", "patch")}
+    assert rules == moved | waited | written(
         ("", "karpenter.sh", "nodepools"),
         ("", "scheduling.k8s.io", "priorityclasses"),
     )
