@@ -19,6 +19,7 @@ from reconciler.ports import Unavailable
 from reconciler.protocol.agent_identity import SignedToken
 
 PATH = "/openid/v1/jwks"
+_ACCEPT = "application/jwk-set+json"  # the API server answers no other type
 _HALF = 32  # bytes of a half of an ES256 signature
 
 PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
@@ -50,7 +51,7 @@ class TokenKeys:
     def read_again(self) -> None:
         """Waits for the API server. Raises Unavailable, and keeps the known keys."""
         try:
-            answer = self._server.get(PATH)
+            answer = self._server.get(PATH, accept=_ACCEPT)
         except Unreachable as error:
             raise Unavailable(f"cannot read the keys of the API server: {error}") from error
         if answer.status != 200:

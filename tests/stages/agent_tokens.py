@@ -87,6 +87,8 @@ class KeyServer:
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = "") -> ApiResponse:
         assert path == "/openid/v1/jwks"
         self.reads += 1
+        if accept != "application/jwk-set+json":
+            return ApiResponse(406, b"406: Not Acceptable")
         if self.is_away:
             raise Unreachable("no route", "wait")
         return ApiResponse(self.status, json.dumps({"keys": [each.web_key for each in self.signers]}).encode())
