@@ -18,6 +18,9 @@ WEBHOOK_CONFIGURATION = "reconciler-webhook"
 WEBHOOK = "claims.gpu.scheduling"  # name of the webhook in its configuration
 EXTENDER_SERVICE = "reconciler-extender"  # in the controller's namespace
 SCHEDULER_CERTIFICATES = "gpu-scheduler-tls"  # a Secret in the controller's namespace, for the second scheduler
+AGENTS_SERVICE = "reconciler-agents"  # in the controller's namespace
+AGENTS_AUTHORITIES = "reconciler-agents-ca"  # a ConfigMap in the controller's namespace, for clients of the Service
+PERMIT_KEYS = "reconciler-permit-keys"  # a Secret in the controller's namespace: keys that sign permits of agents
 APP_NAME = "app.kubernetes.io/name"
 
 OURS = "gpu.scheduling/"

@@ -9,7 +9,7 @@ ask: then a new controller knows what the pod may use.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -25,6 +25,7 @@ _BILLIONTHS = {CPU: 10**6}  # of one unit; 10**9 of all other resources
 _MOST_LOAD_MILLI = 10**9
 _MOST_RESOURCES = 20
 _LONGEST_NAME = 317
+_LONGEST_NAMESPACE, _LONGEST_POD = 63, 253
 
 WireAmounts = dict[str, int | str]
 
@@ -40,7 +41,7 @@ class PodName(msgspec.Struct, frozen=True):
 class AskMessage(msgspec.Struct, frozen=True, rename="camel"):
     """The body of an ask, as agents write it."""
 
-    proto_version: int
+    proto_version: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
     pod: PodName
     resources: WireAmounts
     compute_unit: WireAmounts | None = None  # the one that the agent was told last
@@ -85,6 +86,8 @@ def read_ask(message: AskMessage) -> Ask | Refusal:
             400,
             f"protoVersion {message.proto_version} is not supported: use {OLDEST_VERSION} to {NEWEST_VERSION}",
         )
+    if len(message.pod.namespace) > _LONGEST_NAMESPACE or len(message.pod.name) > _LONGEST_POD:
+        return Refusal(400, "pod.namespace or pod.name is too long for a name of a pod")
     resources = _read(message.resources, "resources")
     if isinstance(resources, Refusal):
         return resources

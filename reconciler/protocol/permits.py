@@ -8,6 +8,7 @@ import binascii
 import hashlib
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -15,6 +16,10 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.pressure import Amounts
 
 VALID_MS = 24 * 3_600_000
+ROTATION_MS = 7 * 86_400_000  # longer than a permit is valid: one older key suffices
+KEY_BYTES = 32
+_MOST_KEYS = 2
+_FIELD = "keys.json"  # of the Secret
 _LONGEST = 4_096  # characters
 
 
@@ -56,6 +61,48 @@ class PermitKeys(msgspec.Struct, frozen=True):
         except msgspec.MsgspecError:  # of another version
             return None
         return permit if (permit.uid, permit.node) == (uid, node) and now < permit.expires else None
+
+
+# --- The keys as stored in a Secret.
+
+
+class StoredKey(msgspec.Struct, frozen=True):
+    """A key, and when it was made."""
+
+    key: bytes
+    made: Instant
+
+
+StoredKeys = tuple[StoredKey, ...]  # newest first
+
+
+def read_keys(content: Mapping[str, bytes]) -> StoredKeys:
+    """The keys of the Secret. Content that cannot be read has no keys, and short keys are ignored."""
+    try:
+        found = msgspec.json.decode(content.get(_FIELD, b"[]"), type=StoredKeys)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return ()
+    return tuple(each for each in found if len(each.key) >= KEY_BYTES)[:_MOST_KEYS]
+
+
+def written_keys(keys: Sequence[StoredKey]) -> dict[str, bytes]:
+    """The content of the Secret."""
+    return {_FIELD: msgspec.json.encode(keys)}
+
+
+def is_rotation_due(keys: StoredKeys, now: Instant) -> bool:
+    """Whether a new key is due. A key from the future was made by a wrong clock."""
+    return not keys or not 0 <= now - keys[0].made + ROTATION_MS < 2 * ROTATION_MS
+
+
+def rotated(keys: StoredKeys, fresh: bytes, now: Instant) -> StoredKeys:
+    """The keys with a new one, which signs from now on."""
+    return (StoredKey(fresh, now), *keys)[:_MOST_KEYS]
+
+
+def permit_keys(keys: StoredKeys) -> PermitKeys:
+    """What signs and reads permits."""
+    return PermitKeys(tuple(each.key for each in keys))
 
 
 def _digest(key: bytes, text: bytes) -> bytes:

@@ -25,11 +25,12 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Obstacle
 from reconciler.model.plan.pressure import Amounts, ElasticPod, LedgerPod
 from reconciler.model.policy.scaling import PressurePolicy
-from reconciler.protocol.asks import Ask, AskAnswer, Refusal, wire_amounts
+from reconciler.protocol.asks import Ask, AskAnswer, PodName, Refusal, wire_amounts
 from reconciler.protocol.permits import VALID_MS, Permit, PermitKeys
+from reconciler.protocol.pressure_state import AgentState, NodePressure, PressureState, node_figures
 
 RETRY_SECONDS = 5
-_NO_LEADER = Refusal(503, "this replica does not lead: ask again, another replica may answer", RETRY_SECONDS)
+NO_LEADER = Refusal(503, "this replica does not lead: ask again, another replica may answer", RETRY_SECONDS)
 
 Units = Mapping[str, int]
 
@@ -46,6 +47,7 @@ class PressureDesk:
 
     def __init__(self) -> None:
         self.keys = PermitKeys()
+        self.is_read = False  # whether nodes and pods have been read
         self._epoch: int | None = None  # of the term in which this replica leads
         self._policies: dict[str, Declared[PressurePolicy]] = {}  # by pool; "*": of all other pools
         self._nodes: dict[str, Node] = {}
@@ -137,7 +139,7 @@ class PressureDesk:
     def ask(self, ask: Ask, now: Instant, uid: str = "") -> AskAnswer | Refusal:
         """A permit, or why nothing was changed. `uid`: of the pod, if the caller's identity names it."""
         if self._epoch is None:
-            return _NO_LEADER
+            return NO_LEADER
         found = self._asking(ask, uid)
         if isinstance(found, Refusal):
             return found
@@ -252,6 +254,32 @@ class PressureDesk:
     def ledgers(self) -> Iterator[tuple[str, NodeLedger]]:
         """All ledgers, by the name of the node."""
         return iter(sorted(self._ledgers.items()))
+
+    @property
+    def pool_ledgers(self) -> Iterator[tuple[str, NodeLedger]]:
+        """All ledgers, each with the pool of its node."""
+        return ((self._nodes[name].pool, ledger) for name, ledger in self._ledgers.items())
+
+    def node_of(self, pod: PodName) -> str:
+        """The node of a pod that counts; empty if there is no such pod."""
+        found = self._pods.get(self._uids.get((pod.namespace, pod.name), ""))
+        return found.node if found is not None else ""
+
+    def state(self) -> PressureState:
+        """All ledgers as data."""
+        return PressureState(self._epoch, tuple(self._state_of(name, ledger) for name, ledger in self.ledgers))
+
+    def _state_of(self, name: str, ledger: NodeLedger) -> NodePressure:
+        pods, node = tuple(ledger.pods), self._nodes[name]
+        policy = self._policy_of(node)
+        agents = {
+            each.uid: AgentState(self._loads.get(each.uid, 0), dict(sorted(told.last.items())))
+            for each in pods
+            if (told := self._told.get(each.uid)) is not None
+        }
+        bounds = dict(sorted(ledger.bounds.items()))
+        policy_name = policy.name if policy is not None else ""
+        return NodePressure(name, node.pool, policy_name, bounds, node_figures(ledger), pods, agents)
 
     def load_milli(self, uid: str) -> int | None:
         """The load that the agent of a pod reported last, in thousandths."""

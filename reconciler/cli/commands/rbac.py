@@ -12,8 +12,17 @@ from reconciler.controller.policies import Origins, check
 from reconciler.model.desired import Desired
 from reconciler.policy.resolve import chosen
 from reconciler.schema.admission import admission_page
-from reconciler.schema.rights.page import extender_page, person_page, reading_page, webhook_page, writing_page
+from reconciler.schema.rights.page import (
+    agents_page,
+    extender_page,
+    person_page,
+    reading_page,
+    webhook_page,
+    writing_page,
+)
 from reconciler.schema.rights.rules import PEOPLE, enforces
+
+_ENDPOINTS = {"webhook": webhook_page, "extender": extender_page, "agents": agents_page}
 
 
 @click.command()
@@ -23,6 +32,7 @@ from reconciler.schema.rights.rules import PEOPLE, enforces
 @click.option("--admission", is_flag=True, help="Instead, the admission policies that limit writes to these rights.")
 @click.option("--webhook", is_flag=True, help="Instead, the additional rights of the admission webhook.")
 @click.option("--extender", is_flag=True, help="Instead, the additional rights of the scheduler extender.")
+@click.option("--agents", is_flag=True, help="Instead, the additional rights to answer agents of elastic pods.")
 @click.option("--resources", is_flag=True, help="With --write: policies are custom resources of the cluster.")
 @click.option(
     "--person", type=click.Choice(list(PEOPLE)), help="Instead, the rights a person needs, for example to approve."
@@ -49,7 +59,7 @@ def command(origins: Origins, environment: str | None, namespace: str, **asked: 
 
 
 def _of_a_person(requested: dict[str, Any], environment: str | None, namespace: str) -> int:
-    others = any(requested[each] for each in ("write", "resources", "admission", "webhook", "extender"))
+    others = any(requested[each] for each in ("write", "resources", "admission", *_ENDPOINTS))
     if _names_policies() or environment is not None or others:
         raise click.UsageError("--person does not depend on policies: remove the other options")
     click.echo(person_page(requested["person"], namespace), nl=False)
@@ -57,9 +67,9 @@ def _of_a_person(requested: dict[str, Any], environment: str | None, namespace: 
 
 
 def _page(requested: dict[str, Any], wishes: tuple[Desired, ...], namespace: str) -> str:
-    for option, page in (("webhook", webhook_page), ("extender", extender_page)):
+    for option, page in _ENDPOINTS.items():
         if requested[option]:
-            others = {"write", "resources", "admission", "webhook", "extender"} - {option}
+            others = {"write", "resources", "admission", *_ENDPOINTS} - {option}
             if wishes or any(requested[each] for each in others):
                 raise click.UsageError(f"--{option} does not depend on policies: remove the other options")
             return page(namespace)

@@ -229,6 +229,35 @@ def extender_rights(namespace: str) -> tuple[Right, ...]:
     )
 
 
+# --- Rights to answer agents of elastic pods: `run --agents`. The Secret with the authorities is that of the webhook.
+# Every ServiceAccount may read the public keys of the API server.
+
+PERMIT_KEYS = RightLimits("write the Secret with the keys of permits", names=(names.PERMIT_KEYS,))
+
+
+def agents_rights(namespace: str) -> tuple[Right, ...]:
+    """Rights for the keys that sign permits, beside those of the webhook."""
+    return (
+        Right(
+            "",
+            ("secrets",),
+            ("create",),
+            "Keys that sign permits of agents. RBAC cannot restrict the creation to a name; the admission policy does.",
+            namespace=namespace,
+            limits=PERMIT_KEYS,
+        ),
+        Right(
+            "",
+            ("secrets",),
+            ("get", "update"),
+            "Read these keys, and rotate them every week.",
+            namespace=namespace,
+            names=(names.PERMIT_KEYS,),
+            limits=PERMIT_KEYS,
+        ),
+    )
+
+
 # --- Limits of the controller's write rights to objects and fields, which RBAC cannot express.
 #
 # Keys are listed by the features that write them, instead of allowing our whole domain: the holder of the controller's
