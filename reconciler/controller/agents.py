@@ -10,6 +10,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 
 import msgspec
 
@@ -23,7 +24,11 @@ from reconciler.kube.token_keys import TokenKeys
 from reconciler.model import names
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
+from reconciler.model.plan.inputs import CycleResult
+from reconciler.model.plan.pressure import PressureState as PlanningState
 from reconciler.model.policy.scaling import PressurePolicy
+from reconciler.plan.pressure.memory import MigrationMemory
+from reconciler.plan.pressure.reasons import PLANNER
 from reconciler.ports import Stale, Unavailable
 from reconciler.protocol.agent_identity import (
     NOT_SIGNED,
@@ -45,13 +50,14 @@ from reconciler.protocol.permits import (
     rotated,
     written_keys,
 )
-from reconciler.protocol.pressure_desk import NO_LEADER, RETRY_SECONDS, PressureDesk
+from reconciler.protocol.pressure_desk import NO_LEADER, RETRY_SECONDS, Destination, PressureDesk
 from reconciler.protocol.pressure_state import PressureFigures, PressureState, pool_figures
 from reconciler.serve.agent_metrics import AgentMetrics
 from reconciler.serve.agents import LIMITS, agent_routes
 from reconciler.serve.server import ListenAddress, Server
 from reconciler.serve.tls import TlsContext
 
+STATE_SECONDS = 5.0
 KEY_READ_SECONDS = 1.0  # keys of the API server are read at most this often
 _NOT_BEGUN = Refusal(
     503, "this replica has begun to lead and has not read everything that it needs yet: ask again", RETRY_SECONDS
@@ -127,6 +133,7 @@ class AgentDesk:
         self._leader = leader
         self._account = account
         self._now = now
+        self.on_change: Callable[[], None] = lambda: None  # permits or capacity pressure
         self._has_policies = False
         self._keyed: LeaderFence | None = None  # the term for which the permit keys have been read
         self._begun: LeaderFence | None = None  # the term of the desk
@@ -143,7 +150,11 @@ class AgentDesk:
             return ask
         if (refusal := why_not_for(identity, ask.pod, self.desk.node_of(ask.pod), self._account)) is not None:
             return refusal
-        return self.desk.ask(ask, self._now(), identity.pod_uid if is_own_pod(identity, ask.pod) else "")
+        changes = self.desk.changes
+        answer = self.desk.ask(ask, self._now(), identity.pod_uid if is_own_pod(identity, ask.pod) else "")
+        if self.desk.changes != changes:
+            self.on_change()
+        return answer
 
     def state(self, identity: AgentIdentity) -> PressureState | Refusal:
         """All ledgers, for the account of the agents of nodes."""
@@ -153,6 +164,11 @@ class AgentDesk:
         """Sums by pool and resource; none while this replica does not lead."""
         self.renew_term()
         return pool_figures(self.desk.pool_ledgers) if self._begun is not None else {}
+
+    def planning_state(self) -> PlanningState | None:
+        """What has been reserved, for a plan; None while this replica does not answer agents."""
+        self.renew_term()
+        return self.desk.planning_state() if self._begun is not None else None
 
     def set_policies(self, policies: Sequence[Declared[PressurePolicy]]) -> None:
         """The policies in force."""
@@ -272,25 +288,49 @@ class AgentSettings(msgspec.Struct, frozen=True):
 class AgentsEndpoint:
     """Owns the TLS context, the client and the keeper of the permit keys."""
 
-    def __init__(self, settings: AgentSettings, client: Client, leader: Leader, keeper: PermitKeyKeeper) -> None:
+    def __init__(
+        self, settings: AgentSettings, desk: PressureDesk, client: Client, leader: Leader, keeper: PermitKeyKeeper
+    ) -> None:
         """`client`: for the keys of the API server; its timeouts are below those of an exchange."""
         self._settings, self._client, self._keeper = settings, client, keeper
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._tls = TlsContext()
         term = LeaderTerm(leader.term, lambda: leader.epoch)
-        self.desk = AgentDesk(PressureDesk(), AgentAuthenticator(TokenKeys(client)), term, settings.account)
+        self.desk = AgentDesk(desk, AgentAuthenticator(TokenKeys(client)), term, settings.account)
 
     def server(self, metrics: AgentMetrics) -> Server:
         """Binds the address. Raises OSError."""
         return Server(self._settings.address, agent_routes(self.desk, metrics), LIMITS, self._tls)
 
-    def start(self) -> None:
-        """Called on the event loop."""
-        call_soon = asyncio.get_running_loop().call_soon_threadsafe
+    def start(self, on_change: Callable[[], None]) -> None:
+        """Called on the event loop. `on_change`: called when an ask has changed what is reserved or lacks."""
+        self._loop = asyncio.get_running_loop()
+        self.desk.on_change = on_change
+        call_soon = self._loop.call_soon_threadsafe
         self._keeper.start(lambda keys, term: call_soon(self.desk.take_keys, keys, term))
 
     def wake(self) -> None:
         """Leadership may have changed. Called on any thread."""
         self._keeper.wake()
+
+    def planning_state(self) -> PlanningState | None:
+        """What has been reserved. Called on the thread of the loop; the desk belongs to the event loop."""
+        if self._loop is None:
+            return None
+        found: Future[PlanningState | None] = Future()
+        self._loop.call_soon_threadsafe(lambda: found.set_result(self.desk.planning_state()))
+        try:
+            return found.result(STATE_SECONDS)
+        except TimeoutError:
+            return None  # the event loop has ended
+
+    def publish(self, cycled: CycleResult) -> None:
+        """A Publisher: the migrations of the last plan."""
+        if self._loop is None or cycled.plan is None:
+            return
+        found = cycled.plan.memory.section(PLANNER, MigrationMemory).migrations
+        migrations = {each.uid: Destination(each.destination, each.pod, each.amounts) for each in found}
+        self._loop.call_soon_threadsafe(self.desk.desk.set_migrations, migrations)
 
     def load(self, issued: IssuedCertificates) -> None:
         """Serves with a new certificate. Called on the thread that serves. Raises BadCertificate."""

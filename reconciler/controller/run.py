@@ -52,6 +52,7 @@ from reconciler.model.plan.inputs import ClaimScheduler
 from reconciler.ports import Publisher
 from reconciler.protocol.desk import Desk
 from reconciler.protocol.leadership import pace_of
+from reconciler.protocol.pressure_desk import PressureDesk
 from reconciler.serve.agent_metrics import AgentMetrics, PressureMetrics
 from reconciler.serve.claim_metrics import ClaimMetrics
 from reconciler.serve.extender import LIMITS as EXTENDER_LIMITS
@@ -123,8 +124,8 @@ class Running:
         # Timeouts well below the lease duration, to allow a second try.
         self._lease_client = connect(context, Timeouts(pace.renew_ms / 3_000, pace.renew_ms / 2_000))
         self._serves_extender = settings.extender is not None
-        desk = Desk()
-        self.extender = SchedulerExtender(desk, PodBinder(self._client), self._claim_metrics())
+        desk, self._pressure = Desk(), PressureDesk()
+        self.extender = SchedulerExtender(desk, PodBinder(self._client), self._claim_metrics(), self._pressure)
         scope = ObservedScope(settings.namespace)
         self._observer = Observer(self._client, scope, on_change=self._changed, on_taken=self._pass_on)
         wishes = PolicyCache(question.environment)
@@ -141,7 +142,8 @@ class Running:
         self._statuses = StatusPublisher(cluster, self._clock, term, question.origins.resources, settings.namespace)
         self._notices, aside = Notices(), SetAsidePublisher(applying.events.tell, term)
         own: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses)
-        publishers = (*own, aside, ClaimStatusPublisher(cluster, self._clock, term))
+        agents: tuple[Publisher, ...] = (self._agents,) if self._agents is not None else ()
+        publishers = (*own, aside, ClaimStatusPublisher(cluster, self._clock, term), *agents)
         memory = ConfigMapMemory(self._client, settings.namespace)
         self._shared = SharedPolicies(wishes, self._observer.observe, self._desk_loop.set_policies)
         self._webhook = self._webhook_endpoint(settings)
@@ -149,8 +151,9 @@ class Running:
         self._issues_extender = settings.extender is not None and settings.extender.files is None
         self._certificates = self._certificate_keeper(settings)
         parts = LoopDependencies(self._shared, cluster, memory, self._planner, self._clock, publishers)
-        parts = msgspec.structs.replace(parts, scheduler=settings.scheduler, most_at_once=MOST_AT_ONCE)
-        self._cycle = Cycle(parts)
+        pressure = self._agents.planning_state if self._agents is not None else None
+        rest = {"scheduler": settings.scheduler, "most_at_once": MOST_AT_ONCE, "pressure": pressure}
+        self._cycle = Cycle(msgspec.structs.replace(parts, **rest))
         self._looping = LoopThread(self._clock, self._log, self._once)
         self._is_synced = self._led = False
 
@@ -159,7 +162,7 @@ class Running:
         if self._serves_extender or self._agents is not None:
             self._desk_loop.start(self._observer.take)
         if self._agents is not None:
-            self._agents.start()
+            self._agents.start(self._clock.wake)
         self._policies.start()
         self._observer.start()
         self._leader.start()
@@ -281,7 +284,7 @@ class Running:
         stored = Secrets(self._client, settings.namespace, "deploy/pressure/rbac.yaml has")
         keeper = PermitKeyKeeper(stored, self._leader.term, self._log)
         client = connect(settings.question.place.context, LOOKUP_TIMEOUTS)
-        return AgentsEndpoint(settings.agents, client, self._leader, keeper)
+        return AgentsEndpoint(settings.agents, self._pressure, client, self._leader, keeper)
 
     def _load(self, issued: IssuedCertificates) -> None:
         """Called on the main thread, which serves."""

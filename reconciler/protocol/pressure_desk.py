@@ -23,7 +23,8 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Obstacle
-from reconciler.model.plan.pressure import Amounts, ElasticPod, LedgerPod
+from reconciler.model.plan.pressure import Amounts, ElasticPod, LedgerPod, NodePods
+from reconciler.model.plan.pressure import PressureState as PlanningState
 from reconciler.model.policy.scaling import PressurePolicy
 from reconciler.protocol.asks import Ask, AskAnswer, PodName, Refusal, wire_amounts
 from reconciler.protocol.permits import VALID_MS, Permit, PermitKeys
@@ -42,6 +43,14 @@ class _Told(msgspec.Struct, frozen=True, gc=False):
     before: Units  # with which its last ask was made
 
 
+class Destination(msgspec.Struct, frozen=True):
+    """Where room is reserved for a pod that leaves its node."""
+
+    node: str
+    title: str  # of the pod
+    amounts: Amounts
+
+
 class PressureDesk:
     """Methods that change the desk are called in the order of the observed changes."""
 
@@ -57,6 +66,9 @@ class PressureDesk:
         self._uids: dict[tuple[str, str], str] = {}  # by namespace and name
         self._told: dict[str, _Told] = {}  # by uid
         self._loads: dict[str, int] = {}  # thousandths, by uid
+        self._changes = 0
+        self._migrations: dict[str, Destination] = {}  # by uid
+        self._planned: dict[str, tuple[NodeLedger, int, NodePods]] = {}  # by node, with the changes that are contained
         self._lacking: dict[str, Obstacle] = {}  # by resource; nodes share one
 
     # --- Observed changes
@@ -152,6 +164,7 @@ class PressureDesk:
             return refusal
         proved = self.keys.read(ask.token, pod.uid, node, now) if pod.is_silent and ask.token else None
         granted = ledger.grant(pod, ask.resources, proved.resources if proved is not None else None)
+        self._changes += (granted.permitted, granted.lacks) != (pod.permitted, pod.lacks) or pod.is_silent
         self._loads[pod.uid] = ask.load_milli
         self._told[pod.uid] = _Told(units, known)
         permit = Permit(pod.uid, node, granted.permitted, self._epoch, Instant(now + VALID_MS))
@@ -251,6 +264,11 @@ class PressureDesk:
         return self._ledgers.get(node)
 
     @property
+    def changes(self) -> int:
+        """Grants so far that changed a permit or what a pod lacks."""
+        return self._changes
+
+    @property
     def ledgers(self) -> Iterator[tuple[str, NodeLedger]]:
         """All ledgers, by the name of the node."""
         return iter(sorted(self._ledgers.items()))
@@ -264,6 +282,37 @@ class PressureDesk:
         """The node of a pod that counts; empty if there is no such pod."""
         found = self._pods.get(self._uids.get((pod.namespace, pod.name), ""))
         return found.node if found is not None else ""
+
+    def planning_state(self) -> PlanningState | None:
+        """All ledgers as a planner reads them; None while this replica does not lead. Ledgers that have not changed are
+        the same objects as before.
+        """
+        if self._epoch is None:
+            return None
+        for name, ledger in self._ledgers.items():
+            known = self._planned.get(name)
+            if known is None or known[0] is not ledger or known[1] != ledger.changes:
+                pods = NodePods(name, ledger.bounds, tuple(ledger.pods))
+                self._planned[name] = ledger, ledger.changes, pods
+        for name in self._planned.keys() - self._ledgers.keys():
+            del self._planned[name]
+        return PlanningState(tuple(self._planned[name][2] for name in sorted(self._planned)), dict(self._loads))
+
+    def set_migrations(self, migrations: Mapping[str, Destination]) -> None:
+        """The migrations that are planned and carried out, by uid: their pods do not grow, and their room at the
+        destination is reserved.
+        """
+        for uid in sorted(self._migrations.keys() | migrations.keys()):
+            before, after = self._migrations.get(uid), migrations.get(uid)
+            if before is not None and before != after and (there := self._ledgers.get(before.node)) is not None:
+                there.drop(_arriving(uid))
+            pod = self._pods.get(uid)
+            if pod is not None and (source := self._ledgers.get(pod.node)) is not None:
+                source.migrate(uid, is_migrating=after is not None)
+            if after is not None and (there := self._ledgers.get(after.node)) is not None:
+                amounts = after.amounts
+                there.put(ElasticPod(_arriving(uid), after.title, amounts, amounts, amounts, amounts))
+        self._migrations = dict(migrations)
 
     def state(self) -> PressureState:
         """All ledgers as data."""
@@ -284,6 +333,11 @@ class PressureDesk:
     def load_milli(self, uid: str) -> int | None:
         """The load that the agent of a pod reported last, in thousandths."""
         return self._loads.get(uid)
+
+
+def _arriving(uid: str) -> str:
+    """Under which the room of a migrating pod is booked at its destination."""
+    return f"{uid}/arriving"
 
 
 def _seen_again(before: LedgerPod | None, after: LedgerPod) -> LedgerPod:

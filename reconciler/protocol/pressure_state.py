@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from reconciler.fleet.pressure.bounds import Bounds
-from reconciler.fleet.pressure.ledger import Amounts, LedgerPod, NodeLedger
+from reconciler.fleet.pressure.ledger import NodeLedger
+from reconciler.model.plan.pressure import Amounts, Bounds, LedgerPod
 
 
 class PressureFigures(msgspec.Struct, frozen=True, gc=False):

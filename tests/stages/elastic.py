@@ -65,9 +65,10 @@ class ElasticSite:
         for number in range(count):
             self.admin.wait_for("nodes", f"gpu-{number}", fleet.is_ready)
 
-    def pod(self, name: str, node: str, cpu: str = "1", memory: str = "2Gi") -> Manifest:
-        """An elastic pod that is bound already."""
+    def pod(self, name: str, node: str, cpu: str = "1", memory: str = "2Gi", resize: str = "") -> Manifest:
+        """An elastic pod that is bound already. `resize`: what the kubelet makes of a resize; by default, nothing."""
         pod = fleet.Pod(name, cpu=cpu, memory=memory, annotations={names.ELASTIC: BOUNDS}).on(node)
+        pod = pod.resizing(resize) if resize else pod
         return self.admin.create(pod.with_spec(schedulerName=names.GPU_SCHEDULER).manifest())
 
     @contextmanager

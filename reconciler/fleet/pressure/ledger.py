@@ -62,12 +62,14 @@ class NodeLedger:
         self.bounds = bounds
         self._pods: dict[str, LedgerPod] = {}
         self._sums: dict[str, _Sums] = {name: _Sums() for name in bounds}
+        self.changes = 0  # so far
 
     # Changes
 
     def set_bounds(self, bounds: NodeBounds) -> None:
         """Changed definitions; the watermark, the reservable amounts and the slots follow."""
         pods = list(self._pods.values())
+        self.changes += 1
         self.bounds, self._pods, self._sums = bounds, {}, {name: _Sums() for name in bounds}
         for pod in pods:
             self.put(pod)
@@ -75,13 +77,18 @@ class NodeLedger:
     def put(self, pod: LedgerPod) -> None:
         """A new or changed pod; the same pod twice counts once."""
         before = self._pods.get(pod.uid)
+        if before == pod:
+            return
+        self.changes += 1
         self._pods[pod.uid] = pod
         self._book(before, -1)
         self._book(pod, 1)
 
     def drop(self, uid: str) -> None:
         """A pod that is gone; an unknown one is ignored."""
-        self._book(self._pods.pop(uid, None), -1)
+        before = self._pods.pop(uid, None)
+        self.changes += before is not None
+        self._book(before, -1)
 
     def grant(self, pod: ElasticPod, asked: Amounts, believed: Amounts | None = None) -> ElasticPod:
         """The pod with a new permit. `believed`: the last permit that the agent of a silent pod has proved."""
