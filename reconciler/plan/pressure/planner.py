@@ -10,7 +10,7 @@ watch is silent.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -34,8 +34,8 @@ from reconciler.plan.pressure.memory import (
     without_new_plans,
 )
 from reconciler.plan.pressure.node_migrations import NodeMigrations
-from reconciler.plan.pressure.reasons import PLANNER, PressedResource, PressureOutdated, PressureUnread
-from reconciler.plan.pressure.report import PressedNode, PressureReport
+from reconciler.plan.pressure.reasons import PLANNER, PressureOutdated, PressureUnread
+from reconciler.plan.pressure.report import PressureReport
 from reconciler.plan.single_evictions import quiet_for_evictions, unread_for_evictions
 
 _LONGEST_MS = 900_000  # how long a requested eviction is remembered without new plans
@@ -87,7 +87,7 @@ class _Planning:
         migrating = {each.uid for each in there}
         ledgers = ledgers_of(self._inputs, self._draft.fleet, self._pools, self._pods, migrating)
         self._failed = {each.uid: each for each in before.failed if self._backs_off(each)}
-        pressed = {name: found for name, ledger in ledgers.items() if (found := pressed_resources(ledger))}
+        pressed = [name for name, ledger in ledgers.items() if pressed_resources(ledger)]
         decisions: list[Decision] = []
         if there or any(ledgers[name].is_pressed for name in pressed):
             context = PressureContext(self._inputs, self._draft, ledgers, self._pods)
@@ -100,7 +100,7 @@ class _Planning:
         memory = self._inputs.memory.with_section(PLANNER, after)
         wakes = [*self._wakes, *(each.until for each in after.failed)]
         wake_at = min((each for each in wakes if each > self._inputs.now), default=None)
-        return Verdict(tuple(decisions), memory=memory, wake_at=wake_at, reports=(self._report(pressed, after),))
+        return Verdict(tuple(decisions), memory=memory, wake_at=wake_at, reports=(self._report(pressed),))
 
     def _sorted(self, migrations: tuple[Migration, ...]) -> tuple[list[Migration], list[Migration]]:
         """Migrations of pods that are still on their node, and of pods that are gone and whose room is kept."""
@@ -152,15 +152,6 @@ class _Planning:
             return True
         return at is not None and self._inputs.now - at < _LONGEST_MS
 
-    def _report(self, pressed: Mapping[str, tuple[PressedResource, ...]], after: MigrationMemory) -> PressureReport:
-        on = Counter(each.node for each in after.migrations if each.gone_at is None)
-        pool_of = {
-            name: node.pool for name in sorted({*pressed, *on}) if (node := self._draft.fleet.node(name)) is not None
-        }
-        nodes = tuple(
-            PressedNode(name, pool_of[name], resources, on[name]) for name, resources in sorted(pressed.items())
-        )
-        migrating = Counter[str]()
-        for name, pods in sorted(on.items()):
-            migrating[pool_of.get(name, "")] += pods
-        return PressureReport(nodes, dict(migrating))
+    def _report(self, pressed: Iterable[str]) -> PressureReport:
+        nodes = (node for name in sorted(pressed) if (node := self._draft.fleet.node(name)) is not None)
+        return PressureReport(dict(sorted(Counter(each.pool for each in nodes).items())))
