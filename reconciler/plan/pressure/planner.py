@@ -45,11 +45,10 @@ _FORGOTTEN_MS = 86_400_000  # after the end of a back-off
 def pressure(inputs: Inputs, draft: Draft) -> Verdict:
     """Decisions about all nodes with a ledger together, because their pods share the same room."""
     before = inputs.memory.section(PLANNER, MigrationMemory)
-    policies = {
-        pool: policy for pool, policy in pressure_policies(inputs.desired).items() if pool not in draft.left_out
-    }
+    policies = pressure_policies(inputs.desired)
     if inputs.pressure is None or not policies:
         return _verdict(inputs, draft, (), without_new_plans(before, inputs, _LONGEST_MS))
+    policies = {pool: policy for pool, policy in policies.items() if pool not in draft.left_out}
     if held := list(_unseen(inputs, policies)):
         return _verdict(inputs, draft, held, before)
     return _Planning(inputs, draft, policies).verdict(before)
