@@ -5,28 +5,23 @@ from collections.abc import Mapping
 
 from reconciler.model.plan.inputs import CycleResult
 from reconciler.plan.feature.feature import CycleGauge
+from reconciler.plan.pressure.memory import MigrationMemory
+from reconciler.plan.pressure.reasons import PLANNER
 from reconciler.plan.pressure.report import PressureReport
 
 
-def _report(cycled: CycleResult) -> PressureReport | None:
-    """None without a plan, or while nobody knows what is reserved: the gauges keep their values."""
+def _nodes(cycled: CycleResult) -> Mapping[tuple[str, ...], float] | None:
+    """None without a plan, or while nobody knows what is reserved: the gauge keeps its values."""
     if cycled.plan is None or cycled.inputs is None or cycled.inputs.pressure is None:
         return None
-    return cycled.plan.report(PressureReport)
-
-
-def _nodes(cycled: CycleResult) -> Mapping[tuple[str, ...], float] | None:
-    report = _report(cycled)
-    return None if report is None else {(pool,): nodes for pool, nodes in _by_pool(report).items()}
-
-
-def _by_pool(report: PressureReport) -> Counter[str]:
-    return Counter(each.pool for each in report.nodes)
+    return {(pool,): nodes for pool, nodes in cycled.plan.report(PressureReport).nodes.items()}
 
 
 def _migrations(cycled: CycleResult) -> Mapping[tuple[str, ...], float] | None:
-    report = _report(cycled)
-    return None if report is None else {(pool,): pods for pool, pods in report.migrating.items()}
+    if cycled.plan is None:
+        return None
+    migrations = cycled.plan.memory.section(PLANNER, MigrationMemory).migrations
+    return {(pool,): pods for pool, pods in Counter(each.pool for each in migrations if each.gone_at is None).items()}
 
 
 GAUGES = (

@@ -13,7 +13,7 @@ from reconciler.fleet.pressure.ledger import NodeLedger
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared, Desired
 from reconciler.model.plan.inputs import Inputs
-from reconciler.model.plan.pressure import ElasticPod
+from reconciler.model.plan.pressure import ElasticPod, NodePods
 from reconciler.model.policy.scaling import PressurePolicy
 from reconciler.plan.pressure.reasons import PressedResource
 
@@ -44,17 +44,22 @@ def ledgers_of(
     ledgers: dict[str, NodeLedger] = {}
     for each in inputs.pressure.nodes if inputs.pressure is not None else ():
         node = fleet.node(each.node)
-        if node is None or node.pool not in pools:
-            continue
-        ledger = ledgers[each.node] = NodeLedger(each.bounds)
-        for entry in each.pods:
-            if isinstance(entry, ElasticPod):
-                observed = pods.get(entry.uid)
-                leaves = entry.uid in migrating or (observed is not None and observed.metadata.leaving)
-                ledger.put(msgspec.structs.replace(entry, is_migrating=leaves))
-            else:
-                ledger.put(entry)
+        if node is not None and node.pool in pools:
+            ledgers[each.node] = ledger_of(each, pods, migrating)
     return ledgers
+
+
+def ledger_of(pods_of_node: NodePods, pods: Mapping[str, Pod], migrating: Collection[str]) -> NodeLedger:
+    """The ledger of one node. `pods`: observed elastic pods by uid."""
+    ledger = NodeLedger(pods_of_node.bounds)
+    for entry in pods_of_node.pods:
+        if isinstance(entry, ElasticPod):
+            observed = pods.get(entry.uid)
+            leaves = entry.uid in migrating or (observed is not None and observed.metadata.leaving)
+            ledger.put(msgspec.structs.replace(entry, is_migrating=leaves))
+        else:
+            ledger.put(entry)
+    return ledger
 
 
 def pressed_resources(ledger: NodeLedger) -> tuple[PressedResource, ...]:

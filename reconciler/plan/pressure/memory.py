@@ -29,6 +29,7 @@ class Migration(msgspec.Struct, frozen=True, gc=False):
     uid: str
     pod: str  # namespace and name
     node: str
+    pool: str  # of the node
     destination: str
     since: Instant
     amounts: dict[str, int] = {}  # reserved at the destination, in the units of kube-scheduler

@@ -164,7 +164,9 @@ class NodeMigrations:
         choice = choose(self._ledger, entries, reserve, give_back)
         for uid, destination in choice.chosen.items():
             pod, entry = context.pods[uid], self._entry(uid)
-            migration = Migration(uid, pod.title, self._node.name, destination, context.now, amounts_of(entry))
+            migration = Migration(
+                uid, pod.title, self._node.name, self._pool.name, destination, context.now, amounts_of(entry)
+            )
             context.evictions.remaining.take(pod)
             self.migrations.append(migration)
             yield self._evict(pod, migration)

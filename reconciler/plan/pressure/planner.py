@@ -10,7 +10,7 @@ watch is silent.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -35,8 +35,8 @@ from reconciler.plan.pressure.memory import (
     without_new_plans,
 )
 from reconciler.plan.pressure.node_migrations import NodeMigrations
-from reconciler.plan.pressure.reasons import PLANNER, PressedResource, PressureOutdated, PressureUnread
-from reconciler.plan.pressure.report import PressedNode, PressureReport
+from reconciler.plan.pressure.reasons import PLANNER, PressureOutdated, PressureUnread
+from reconciler.plan.pressure.report import PressureReport
 from reconciler.plan.pressure.resizing import resizes
 from reconciler.plan.single_evictions import quiet_for_evictions, unread_for_evictions
 
@@ -47,11 +47,10 @@ _FORGOTTEN_MS = 86_400_000  # after the end of a back-off
 def pressure(inputs: Inputs, draft: Draft) -> Verdict:
     """Decisions about all nodes with a ledger together, because their pods share the same room."""
     before = inputs.memory.section(PLANNER, MigrationMemory)
-    policies = {
-        pool: policy for pool, policy in pressure_policies(inputs.desired).items() if pool not in draft.left_out
-    }
+    policies = pressure_policies(inputs.desired)
     if inputs.pressure is None or not policies:
         return _verdict(inputs, draft, (), without_new_plans(before, inputs, _LONGEST_MS))
+    policies = {pool: policy for pool, policy in policies.items() if pool not in draft.left_out}
     if held := list(_unseen(inputs, policies)):
         return _verdict(inputs, draft, held, before)
     return _Planning(inputs, draft, policies).verdict(before)
@@ -89,7 +88,7 @@ class _Planning:
         migrating = {each.uid for each in there}
         ledgers = ledgers_of(self._inputs, self._draft.fleet, self._pools, self._pods, migrating)
         self._failed = {each.uid: each for each in before.failed if self._backs_off(each)}
-        pressed = {name: found for name, ledger in ledgers.items() if (found := pressed_resources(ledger))}
+        pressed = [name for name, ledger in ledgers.items() if pressed_resources(ledger)]
         resized = list(self._resizes(ledgers))
         decisions: list[Decision] = []
         if there or any(ledgers[name].is_pressed for name in pressed):
@@ -105,7 +104,7 @@ class _Planning:
         memory = self._inputs.memory.with_section(PLANNER, after)
         wakes = [*self._wakes, *(each.until for each in after.failed)]
         wake_at = min((each for each in wakes if each > self._inputs.now), default=None)
-        return Verdict(tuple(decisions), memory=memory, wake_at=wake_at, reports=(self._report(pressed, after),))
+        return Verdict(tuple(decisions), memory=memory, wake_at=wake_at, reports=(self._report(pressed),))
 
     def _resizes(self, ledgers: Mapping[str, NodeLedger]) -> Iterator[Decision]:
         """A pod that migrates keeps its size: its destination has been reserved for what it has."""
@@ -165,15 +164,6 @@ class _Planning:
             return True
         return at is not None and self._inputs.now - at < _LONGEST_MS
 
-    def _report(self, pressed: Mapping[str, tuple[PressedResource, ...]], after: MigrationMemory) -> PressureReport:
-        on = Counter(each.node for each in after.migrations if each.gone_at is None)
-        pool_of = {
-            name: node.pool for name in sorted({*pressed, *on}) if (node := self._draft.fleet.node(name)) is not None
-        }
-        nodes = tuple(
-            PressedNode(name, pool_of[name], resources, on[name]) for name, resources in sorted(pressed.items())
-        )
-        migrating = Counter[str]()
-        for name, pods in sorted(on.items()):
-            migrating[pool_of.get(name, "")] += pods
-        return PressureReport(nodes, dict(migrating))
+    def _report(self, pressed: Iterable[str]) -> PressureReport:
+        nodes = (node for name in sorted(pressed) if (node := self._draft.fleet.node(name)) is not None)
+        return PressureReport(dict(sorted(Counter(each.pool for each in nodes).items())))

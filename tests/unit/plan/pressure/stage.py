@@ -157,6 +157,7 @@ class World:
                 f"uid-{pod}",
                 f"team/{pod}",
                 words.get("from", "a"),
+                POOL,
                 words["to"],
                 after(-words.get("since", 10)),
                 {"cpu": _milli(words.get("needs", 1))},

@@ -23,6 +23,7 @@ from tests.unit.schema.rights.stage import (
     kept,
     left_behind,
     looked_at,
+    pressed,
     scaled,
     told_where,
     waited_for,
@@ -124,6 +125,15 @@ def test_pods_are_evicted_and_nodes_deleted_only_for_a_pool_that_is_drained() ->
         assert granted(writing_page([drained(wish(), pool_names=names)])) - granted(writing_page([wish()])) == asked
     for left_alone in (drained(wish(), suspend=True), drained(wish(mode="Observe")), drained(wish(name="l4"))):
         assert not asked & acted(writing_page([left_alone], resources=False))
+
+
+def test_pods_are_evicted_because_of_pressure_only_where_a_policy_moves_pods() -> None:
+    asked = {("", "", "pods/eviction", "create")}
+    for fields in ({}, {"pool_names": ["*"]}, {"migration": "Evict"}):
+        assert granted(writing_page([pressed(wish(), **fields)])) - granted(writing_page([wish()])) == asked
+    still = [pressed(wish(), suspend=True), pressed(wish(), migration="None")]
+    for left_alone in (*still, pressed(wish(mode="Observe")), pressed(wish(name="l4"))):
+        assert not asked & granted(writing_page([left_alone], resources=False))
 
 
 @pytest.mark.parametrize("changed", [{"mode": "Observe"}, {"suspend": "true"}])
