@@ -93,6 +93,7 @@ def test_a_permit_is_believed_by_the_next_leader(site: ElasticSite) -> None:
         assert after["data"] == keys["data"]
 
 
+@pytest.mark.long
 def test_only_the_leader_answers(site: ElasticSite) -> None:
     site.nodes(1)
     pod = site.pod("a", "gpu-0")
