@@ -108,6 +108,10 @@ def test_only_the_leader_answers(site: ElasticSite) -> None:
             assert leader.terminate()[0] == 0
             site.wait_until_answering(standby)
             assert site.ask("a", token, vCPUs=2_000)[0] == 200
+            lease = site.admin.get("leases", names.LEADER_LEASE, NAMESPACE)
+            assert lease
+            assert lease["spec"]["leaseTransitions"] > 0
+            assert site.state(site.node_agent("gpu-0"))[1]["epoch"] == lease["spec"]["leaseTransitions"]
 
 
 def _pods(site: ElasticSite) -> list[dict[str, Any]]:
