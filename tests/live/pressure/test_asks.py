@@ -93,6 +93,7 @@ def test_a_permit_is_believed_by_the_next_leader(site: ElasticSite) -> None:
         assert after["data"] == keys["data"]
 
 
+@pytest.mark.long
 def test_only_the_leader_answers(site: ElasticSite) -> None:
     site.nodes(1)
     pod = site.pod("a", "gpu-0")
@@ -107,6 +108,10 @@ def test_only_the_leader_answers(site: ElasticSite) -> None:
             assert leader.terminate()[0] == 0
             site.wait_until_answering(standby)
             assert site.ask("a", token, vCPUs=2_000)[0] == 200
+            lease = site.admin.get("leases", names.LEADER_LEASE, NAMESPACE)
+            assert lease
+            assert lease["spec"]["leaseTransitions"] > 0
+            assert site.state(site.node_agent("gpu-0"))[1]["epoch"] == lease["spec"]["leaseTransitions"]
 
 
 def _pods(site: ElasticSite) -> list[dict[str, Any]]:

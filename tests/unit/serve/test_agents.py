@@ -181,6 +181,7 @@ BODIES: dict[str, tuple[Any, str]] = {
     "a pod as a text": ({**ASK, "pod": "team/a"}, "$.pod"),
     "a name as a number": ({**ASK, "pod": {"namespace": "team", "name": 1}}, "$.pod.name"),
     "a long name": ({**ASK, "pod": {"namespace": "team", "name": "a" * 60_000}}, "pod.namespace or pod.name"),
+    "a long namespace": ({**ASK, "pod": {"namespace": "a" * 64, "name": "a"}}, "pod.namespace or pod.name"),
     "resources as a list": ({**ASK, "resources": []}, "$.resources"),
     "a fraction": ({**ASK, "resources": {"vCPUs": 0.5}}, "$.resources"),
     "a negative amount": ({**ASK, "resources": {"vCPUs": -250}}, "resources.vCPUs"),
