@@ -142,20 +142,26 @@ class Running:
         self._statuses = StatusPublisher(cluster, self._clock, term, question.origins.resources, settings.namespace)
         self._notices, aside = Notices(), SetAsidePublisher(applying.events.tell, term)
         own: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses)
-        agents: tuple[Publisher, ...] = (self._agents,) if self._agents is not None else ()
-        publishers = (*own, aside, ClaimStatusPublisher(cluster, self._clock, term), *agents)
-        memory = ConfigMapMemory(self._client, settings.namespace)
+        publishers = (*own, aside, ClaimStatusPublisher(cluster, self._clock, term))
         self._shared = SharedPolicies(wishes, self._observer.observe, self._desk_loop.set_policies)
         self._webhook = self._webhook_endpoint(settings)
         self._extender_tls = settings.extender.context() if settings.extender is not None else None
         self._issues_extender = settings.extender is not None and settings.extender.files is None
         self._certificates = self._certificate_keeper(settings)
-        parts = LoopDependencies(self._shared, cluster, memory, self._planner, self._clock, publishers)
-        pressure = self._agents.planning_state if self._agents is not None else None
-        rest = {"scheduler": settings.scheduler, "most_at_once": MOST_AT_ONCE, "pressure": pressure}
-        self._cycle = Cycle(msgspec.structs.replace(parts, **rest))
+        self._cycle = Cycle(self._loop_dependencies(settings, cluster, publishers))
         self._looping = LoopThread(self._clock, self._log, self._once)
         self._is_synced = self._led = False
+
+    def _loop_dependencies(
+        self, settings: Settings, cluster: LiveCluster, publishers: tuple[Publisher, ...]
+    ) -> LoopDependencies:
+        memory = ConfigMapMemory(self._client, settings.namespace)
+        parts = LoopDependencies(self._shared, cluster, memory, self._planner, self._clock, publishers)
+        parts = msgspec.structs.replace(parts, scheduler=settings.scheduler, most_at_once=MOST_AT_ONCE)
+        if self._agents is None:
+            return parts
+        publishers = (*publishers, self._agents)
+        return msgspec.structs.replace(parts, publishers=publishers, pressure=self._agents.planning_state)
 
     def start(self, address: ListenAddress) -> None:
         self._log.tell("started", f"reconciler runs as {self._leader.me} and listens on {address}")

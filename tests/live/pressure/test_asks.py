@@ -64,6 +64,7 @@ def test_a_new_pod_of_the_same_name_is_another_pod(site: ElasticSite) -> None:
         assert site.ask("same", token, vCPUs=2_000)[0] == 409
 
 
+@pytest.mark.long
 def test_a_permit_is_believed_by_the_next_leader(site: ElasticSite) -> None:
     site.nodes(1)
     pods = {name: site.pod(name, "gpu-0") for name in ("told", "silent", "forgetful")}
@@ -93,6 +94,7 @@ def test_a_permit_is_believed_by_the_next_leader(site: ElasticSite) -> None:
         assert after["data"] == keys["data"]
 
 
+@pytest.mark.long
 @pytest.mark.long
 def test_only_the_leader_answers(site: ElasticSite) -> None:
     site.nodes(1)

@@ -11,6 +11,8 @@ from tests.stages.elastic import GI, ElasticSite, elastic_site
 
 PODS, NODES = 20, 4
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def site(cluster: Lab, tmp_path: Path) -> Iterator[ElasticSite]:

@@ -127,13 +127,14 @@ def test_pods_are_evicted_and_nodes_deleted_only_for_a_pool_that_is_drained() ->
         assert not asked & acted(writing_page([left_alone], resources=False))
 
 
-def test_pods_are_evicted_because_of_pressure_only_where_a_policy_moves_pods() -> None:
-    asked = {("", "", "pods/eviction", "create")}
+def test_pods_are_resized_where_a_pressure_policy_is_in_force_and_evicted_where_it_moves_pods() -> None:
+    resized = ("", "", "pods/resize", "patch")
+    asked = {("", "", "pods/eviction", "create"), resized}
     for fields in ({}, {"pool_names": ["*"]}, {"migration": "Evict"}):
         assert granted(writing_page([pressed(wish(), **fields)])) - granted(writing_page([wish()])) == asked
-    still = [pressed(wish(), suspend=True), pressed(wish(), migration="None")]
-    for left_alone in (*still, pressed(wish(mode="Observe")), pressed(wish(name="l4"))):
-        assert not asked & granted(writing_page([left_alone], resources=False))
+    assert asked & acted(writing_page([pressed(wish(), migration="None")], resources=False)) == {resized}
+    for left_alone in (pressed(wish(), suspend=True), pressed(wish(mode="Observe")), pressed(wish(name="l4"))):
+        assert not asked & acted(writing_page([left_alone], resources=False))
 
 
 @pytest.mark.parametrize("changed", [{"mode": "Observe"}, {"suspend": "true"}])
