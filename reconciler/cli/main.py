@@ -20,6 +20,7 @@ COMMANDS = (
     ("plan", "Show what would happen to the cluster, and why. Never writes to the cluster."),
     ("apply", "Apply the policies to the cluster once, or apply a saved plan exactly."),
     ("run", "Run the controller: apply the policies to the cluster continuously."),
+    ("agent", "Run beside a workload, and ask the controller for the resources that the workload needs."),
     ("simulate", "Simulate a scenario: days of cluster time in seconds, with a report."),
     ("approve", "Allow changes to exceed the limits of a guard, up to given values, until a given time."),
     ("freeze", "Stop changes to a node, a pool, or everything, for a given time."),

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from reconciler.controller.publishers import Log
-from reconciler.kube.certificate_objects import TLS, CertificateObjects, StoredSecret
+from reconciler.kube.certificate_objects import CertificateObjects
+from reconciler.kube.secrets import TLS, StoredSecret
 from reconciler.model import names
 from reconciler.model.instant import Instant
 from reconciler.ports import Stale, Unavailable
@@ -51,14 +52,15 @@ class CertificateUses(msgspec.Struct, frozen=True):
 
     webhook: bool = False
     extender: bool = False
+    agents: bool = False
 
 
 Hand = Callable[[IssuedCertificates], object]
 
 
 def endpoint_names(namespace: str) -> tuple[str, ...]:
-    """Names in the serving certificate: of both Services, so that replicas with other arguments agree on them."""
-    services = (names.WEBHOOK_SERVICE, names.EXTENDER_SERVICE)
+    """Names in the serving certificate: of all Services, so that replicas with other arguments agree on them."""
+    services = (names.WEBHOOK_SERVICE, names.EXTENDER_SERVICE, names.AGENTS_SERVICE)
     return tuple(sorted(each for service in services for each in service_names(service, namespace)))
 
 
@@ -131,6 +133,8 @@ class CertificateKeeper:
             self._hand_over(certificates)
         if published is not None and published.bundle != certificates.bundle:
             self._objects.publish_bundle(certificates.bundle, published)
+        if self._uses.agents:
+            self._objects.publish_authorities(certificates.bundle)
         if scheduler is not None:
             self._keep_scheduler(certificates, scheduler, known, now)
 

@@ -12,13 +12,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from typing import NamedTuple
 
 from reconciler.controller.cluster import current_instant
+from reconciler.fleet.devices.node_room import PodRequest
 from reconciler.fleet.devices.ranking import NodeRank
-from reconciler.kube.binding import BindResult, PodBinder
+from reconciler.fleet.pressure.pods import Placement
+from reconciler.kube.binding import BindResult, LivePod, PodBinder
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.instant import Instant, moment
-from reconciler.model.plan.decision import Bind, Obstacle, Ref
+from reconciler.model.plan.decision import Bind, Obstacle, Ref, Result
 from reconciler.ports import Unavailable
 from reconciler.protocol.desk import ClaimKey, Desk
 from reconciler.protocol.extender import (
@@ -34,7 +37,8 @@ from reconciler.protocol.extender import (
 )
 from reconciler.protocol.node_groups import NodeAnswer
 from reconciler.protocol.preconditions import WriteResult
-from reconciler.report.extender_answers import not_ready, refusals, unbound, unsuitable
+from reconciler.protocol.pressure_desk import PressureDesk
+from reconciler.report.extender_answers import not_ready, refusals, unbound, unsuitable, with_refusals
 from reconciler.serve.claim_metrics import AllocationPhase, ClaimMetrics
 from reconciler.serve.extender import NotReady
 
@@ -48,8 +52,10 @@ _MOST_EQUAL = 100  # nodes that the scheduler scores by preferences of the pod
 class SchedulerExtender:
     """Called on the main thread, which owns the desk."""
 
-    def __init__(self, desk: Desk, binder: PodBinder, metrics: ClaimMetrics | None = None) -> None:
-        self._desk, self._binder = desk, binder
+    def __init__(
+        self, desk: Desk, binder: PodBinder, metrics: ClaimMetrics | None = None, pressure: PressureDesk | None = None
+    ) -> None:
+        self._desk, self._binder, self._pressure = desk, binder, pressure or PressureDesk()
         self._metrics = metrics or ClaimMetrics()
         self._refused: tuple[str, frozenset[str]] = "", frozenset()  # the last pod that no node serves, and the nodes
         self._awaiting: dict[str, float] = {}  # pods that preempt nobody because of a release, by uid; since when
@@ -70,13 +76,26 @@ class SchedulerExtender:
         """The best nodes only: kube-scheduler is up to twice as fast if it need not score others. Several nodes if
         they are equal and the pod prefers some nodes.
         """
-        claim, node_names = _claim_of(request.pod), request.node_names or []
+        node_names = request.node_names or []
+        if self._pressure.is_idle:
+            return self._filter_by_claim(request, node_names)
+        placement = Placement.of(request.pod.pod)
+        refused = self._pressure.refusals(placement, node_names)
+        suitable = [name for name in node_names if name not in refused]
+        calm = [name for name in suitable if self._pressure.stays_below_watermark(placement, name)]
+        answer = self._filter_by_claim(request, calm) if calm else None
+        if answer is None or not (answer.node_names or answer.error):
+            answer = self._filter_by_claim(request, suitable)
+        return with_refusals(answer, refused) if not answer.node_names else answer
+
+    def _filter_by_claim(self, request: FilterRequest, node_names: list[str]) -> FilterAnswer:
+        claim = _claim_of(request.pod)
         if claim is None:
             return FilterAnswer(node_names)
         if why := self._desk.why_unready:
             self._metrics.fail(_NOT_READY)
             return not_ready(why)
-        answers = self._desk.answers(claim, node_names, request.pod.metadata.uid, request.pod.request)
+        answers = self._desk.answers(claim, node_names, request.pod.metadata.uid, PodRequest.of(request.pod.pod))
         ranks = _ranks(answers.values())
         if not ranks:
             self._metrics.fail(_most_frequent(answers.values()))
@@ -90,9 +109,14 @@ class SchedulerExtender:
     def prioritize(self, request: FilterRequest) -> list[NodeScore]:
         """Scores by rank: the best nodes have the highest score, ranks far behind share the score 0."""
         claim, node_names = _claim_of(request.pod), request.node_names or []
-        if claim is None:
+        if claim is None and self._pressure.is_idle:
             return [NodeScore(name, 0) for name in node_names]
-        answers = self._desk.answers(claim, node_names, request.pod.metadata.uid, request.pod.request)
+        if claim is None:
+            placement = Placement.of(request.pod.pod)
+            calm = (name for name in node_names if self._pressure.stays_below_watermark(placement, name))
+            by_name = dict.fromkeys(node_names, 0) | dict.fromkeys(calm, HIGHEST_SCORE)
+            return [NodeScore(name, score) for name, score in by_name.items()]
+        answers = self._desk.answers(claim, node_names, request.pod.metadata.uid, PodRequest.of(request.pod.pod))
         ranks = _ranks(answers.values())
         places = {rank: place for place, rank in enumerate(sorted(set(ranks.values())))}
         scores = {answer: max(0, HIGHEST_SCORE - places[rank]) for answer, rank in ranks.items()}
@@ -157,28 +181,49 @@ class SchedulerExtender:
         if pod.node:
             self._metrics.fail(_BOUND_ELSEWHERE)
             return unbound(ref, f"the pod is bound to Node/{pod.node}")
-        if not pod.metadata.annotations.claim:
+        obstacle = self._pressure.reserve(pod, node)
+        if obstacle is not None:
+            self._metrics.fail(type(obstacle).__name__)
+            return unsuitable(ref, node, obstacle)
+        if pod.metadata.annotations.claim:
+            answer, result = await self._bind_with_gpus(ref, node, read, _Times(asked_at, began))
+        else:
             bind = Bind(node=node, leases=(), annotations=())
             bound = await loop.run_in_executor(self._threads, self._binder.bind, ref, bind, read)
-            return _answer(ref, bound.written)
+            answer, result = _answer(ref, bound.written), bound.written.result
+        if result == "unknown":
+            loop.call_later(UNKNOWN_SECONDS, self._pressure.end_reservation, ref.uid, node)
+        elif result != "done":
+            self._pressure.end_reservation(ref.uid, node)
+        return answer
+
+    async def _bind_with_gpus(self, ref: Ref, node: str, read: LivePod, times: "_Times") -> tuple[BindAnswer, Result]:
+        loop, pod = asyncio.get_running_loop(), read.pod
         if why := self._desk.why_unready:
             self._metrics.fail(_NOT_READY)
-            return unbound(ref, why)
+            return unbound(ref, why), "retry"
         reservation = self._desk.reserve(pod, node)
         if isinstance(reservation, Obstacle):
             self._metrics.fail(type(reservation).__name__)
-            return unsuitable(ref, node, reservation)
-        reserved_seconds, owner = time.monotonic() - began, self._desk.node(node)
+            return unsuitable(ref, node, reservation), "refused"
+        reserved_seconds, owner = time.monotonic() - times.began, self._desk.node(node)
         result = await loop.run_in_executor(self._threads, self._binder.bind, ref, reservation.bind, read, owner)
         if result.written.result == "unknown":
             loop.call_later(UNKNOWN_SECONDS, self._desk.give_up, reservation)
         elif result.written.result != "done":
             self._desk.end_reservation(reservation)
         if result.written.result == "done":
-            self._metrics.allocated(_durations(pod, asked_at, reserved_seconds, result))
+            self._metrics.allocated(_durations(pod, times.asked_at, reserved_seconds, result))
         else:
             self._metrics.fail(f"Write{result.written.result.capitalize()}")
-        return _answer(ref, result.written)
+        return _answer(ref, result.written), result.written.result
+
+
+class _Times(NamedTuple):
+    """When the scheduler asked for a Binding, by the clock and in seconds of this process."""
+
+    asked_at: Instant
+    began: float
 
 
 # Reasons of failures besides the classes of obstacles, and WriteStale, WriteRefused, WriteRetry, WriteUnknown.

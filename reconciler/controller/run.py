@@ -1,14 +1,15 @@
 """`run`: a replica of the controller. A Running owns its threads and its planner process.
 
-Besides the main thread, which serves HTTP and owns the desk, there is a thread per watched kind, one for policies, one
-for leadership, one for the loop, and writer threads while a plan is carried out; with the webhook or the extender, one
-for certificates, and threads that read claims and bind pods. On SIGTERM, in this order: no more requests are
-sent, pending requests are awaited, and the Lease is released. The next replica then leads at once, and never writes
-concurrently.
+Besides the main thread, which serves HTTP and owns the desks, there is a thread per watched kind, one for policies, one
+for leadership, one for the loop, and writer threads while a plan is carried out; with the webhook, the extender or
+agents, one for certificates, and threads that read claims and keys and bind pods. On SIGTERM, in this order: no more
+requests are sent, pending requests are awaited, and the Lease is released. The next replica then leads at once, and
+never writes concurrently.
 """
 
 import asyncio
 import gc
+import resource
 import signal
 import socket
 import sys
@@ -19,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from reconciler.controller import planner_process
+from reconciler.controller.agents import AgentsEndpoint, AgentSettings, PermitKeyKeeper
 from reconciler.controller.certificates import CertificateKeeper, CertificateUses, IssuedCertificates
 from reconciler.controller.claim_statuses import ClaimStatusPublisher
 from reconciler.controller.cluster import current_instant
@@ -39,6 +41,8 @@ from reconciler.kube.leader import Candidacy, Leader
 from reconciler.kube.memory_store import ConfigMapMemory
 from reconciler.kube.observe import ObservedScope, Observer
 from reconciler.kube.policies import ResourcePolicies
+from reconciler.kube.secrets import Secrets
+from reconciler.kube.watch.changes import Change
 from reconciler.loop.child import ChildPlanner
 from reconciler.loop.cycle import Cycle, LoopDependencies
 from reconciler.model import names
@@ -48,6 +52,8 @@ from reconciler.model.plan.inputs import ClaimScheduler
 from reconciler.ports import Publisher
 from reconciler.protocol.desk import Desk
 from reconciler.protocol.leadership import pace_of
+from reconciler.protocol.pressure_desk import PressureDesk
+from reconciler.serve.agent_metrics import AgentMetrics, PressureMetrics
 from reconciler.serve.claim_metrics import ClaimMetrics
 from reconciler.serve.extender import LIMITS as EXTENDER_LIMITS
 from reconciler.serve.extender import extender_routes
@@ -92,6 +98,7 @@ class Settings(msgspec.Struct, frozen=True):
     address: ListenAddress = ListenAddress("127.0.0.1", 8080)
     probe_address: ListenAddress | None = None
     extender: ExtenderSettings | None = None
+    agents: AgentSettings | None = None
     scheduler: ClaimScheduler = "external"
     webhook_address: ListenAddress | None = None
     webhook_client_ca: Path | None = None
@@ -117,9 +124,10 @@ class Running:
         # Timeouts well below the lease duration, to allow a second try.
         self._lease_client = connect(context, Timeouts(pace.renew_ms / 3_000, pace.renew_ms / 2_000))
         self._serves_extender = settings.extender is not None
-        self.extender, self._desk_loop = self._extender_with_desk()
+        desk, self._pressure = Desk(), PressureDesk()
+        self.extender = SchedulerExtender(desk, PodBinder(self._client), self._claim_metrics(), self._pressure)
         scope = ObservedScope(settings.namespace)
-        self._observer = Observer(self._client, scope, on_change=self._changed, on_taken=self._desk_loop.pass_on)
+        self._observer = Observer(self._client, scope, on_change=self._changed, on_taken=self._pass_on)
         wishes = PolicyCache(question.environment)
         self._policies = self._followed(question.origins, wishes)
         applying = Executor(self._client)
@@ -127,29 +135,40 @@ class Running:
         me = f"{socket.gethostname()}_{uuid.uuid4()}"
         candidacy = Candidacy(me, settings.namespace, pace=pace)
         self._leader = Leader(self._lease_client, candidacy, self._on_leadership, cluster.seen_at)
+        self._agents = self._agents_endpoint(settings)
+        self._desk_loop = self._desks(desk)
         self._planner = ChildPlanner(planner_process.command(settings.history))
         term = self._leader.term
         self._statuses = StatusPublisher(cluster, self._clock, term, question.origins.resources, settings.namespace)
         self._notices, aside = Notices(), SetAsidePublisher(applying.events.tell, term)
         own: tuple[Publisher, ...] = (self._log, self._metrics, self._notices, self._statuses)
         publishers = (*own, aside, ClaimStatusPublisher(cluster, self._clock, term))
-        memory = ConfigMapMemory(self._client, settings.namespace)
-        self._shared = SharedPolicies(wishes, self._observer.observe, self._desk_loop.set_pools)
+        self._shared = SharedPolicies(wishes, self._observer.observe, self._desk_loop.set_policies)
         self._webhook = self._webhook_endpoint(settings)
         self._extender_tls = settings.extender.context() if settings.extender is not None else None
         self._issues_extender = settings.extender is not None and settings.extender.files is None
         self._certificates = self._certificate_keeper(settings)
+        self._cycle = Cycle(self._loop_dependencies(settings, cluster, publishers))
+        self._looping = LoopThread(self._clock, self._log, self._once)
+        self._is_synced = self._led = False
+
+    def _loop_dependencies(
+        self, settings: Settings, cluster: LiveCluster, publishers: tuple[Publisher, ...]
+    ) -> LoopDependencies:
+        memory = ConfigMapMemory(self._client, settings.namespace)
         parts = LoopDependencies(self._shared, cluster, memory, self._planner, self._clock, publishers)
         parts = msgspec.structs.replace(parts, scheduler=settings.scheduler, most_at_once=MOST_AT_ONCE)
-        self._cycle = Cycle(parts)
-        self._looping = LoopThread(self._clock, self._log, self._once)
-        self._is_synced = False
-        self._led = False
+        if self._agents is None:
+            return parts
+        publishers = (*publishers, self._agents)
+        return msgspec.structs.replace(parts, publishers=publishers, pressure=self._agents.planning_state)
 
     def start(self, address: ListenAddress) -> None:
         self._log.tell("started", f"reconciler runs as {self._leader.me} and listens on {address}")
-        if self._serves_extender:
+        if self._serves_extender or self._agents is not None:
             self._desk_loop.start(self._observer.take)
+        if self._agents is not None:
+            self._agents.start(self._clock.wake)
         self._policies.start()
         self._observer.start()
         self._leader.start()
@@ -159,18 +178,25 @@ class Running:
             self._certificates.start(lambda issued: call_soon(self._load, issued))
 
     def secured_servers(self, settings: Settings) -> list[Server]:
-        """The servers of the extender and of the webhook, as far as there are any. Raises OSError."""
+        """The servers of the extender, of the webhook and of agents, as far as there are any. Raises OSError."""
         servers = []
         if settings.extender is not None:
             routes = extender_routes(self.extender, self.extender.bind)
             servers.append(Server(settings.extender.address, routes, EXTENDER_LIMITS, self._extender_tls))
         if self._webhook is not None and settings.webhook_address is not None:
             servers.append(self._webhook.server(settings.webhook_address, WebhookMetrics(self._metrics.registry)))
+        if self._agents is not None:
+            PressureMetrics(self._agents.desk.figures, self._metrics.registry)
+            servers.append(self._agents.server(AgentMetrics(self._metrics.registry)))
         return servers
 
-    def _extender_with_desk(self) -> tuple[SchedulerExtender, DeskLoop]:
-        desk, registry = Desk(), self._metrics.registry if self._serves_extender else None
-        return SchedulerExtender(desk, PodBinder(self._client), ClaimMetrics(registry)), DeskLoop(desk)
+    def _claim_metrics(self) -> ClaimMetrics:
+        return ClaimMetrics(self._metrics.registry if self._serves_extender else None)
+
+    def _desks(self, desk: Desk) -> DeskLoop:
+        """Only desks that answer somebody are fed."""
+        agents = self._agents.desk if self._agents is not None else None
+        return DeskLoop(desk if self._serves_extender else None, agents)
 
     def stop(self) -> bool:
         """Stops in about two seconds. Returns whether all pending requests were answered."""
@@ -185,8 +211,9 @@ class Running:
         self._observer.stop()
         if self._certificates is not None:
             self._certificates.stop()
-        if self._webhook is not None:
-            self._webhook.stop()
+        for endpoint in (self._webhook, self._agents):
+            if endpoint is not None:
+                endpoint.stop()
         for client in (self._client, self._lease_client):
             client.close()
         if not has_answers:
@@ -251,21 +278,34 @@ class Running:
 
     def _certificate_keeper(self, settings: Settings) -> CertificateKeeper | None:
         """None if no endpoint needs certificates of our own."""
-        uses = CertificateUses(webhook=self._webhook is not None, extender=self._issues_extender)
+        uses = CertificateUses(self._webhook is not None, self._issues_extender, self._agents is not None)
         if uses == CertificateUses():
             return None
         objects = CertificateObjects(self._client, settings.namespace)
         return CertificateKeeper(objects, settings.namespace, uses, self._log, current_instant)
 
+    def _agents_endpoint(self, settings: Settings) -> AgentsEndpoint | None:
+        if settings.agents is None:
+            return None
+        stored = Secrets(self._client, settings.namespace, "deploy/pressure/rbac.yaml has")
+        keeper = PermitKeyKeeper(stored, self._leader.term, self._log)
+        client = connect(settings.question.place.context, LOOKUP_TIMEOUTS)
+        return AgentsEndpoint(settings.agents, self._pressure, client, self._leader, keeper)
+
     def _load(self, issued: IssuedCertificates) -> None:
         """Called on the main thread, which serves."""
         try:
-            if self._webhook is not None:
-                self._webhook.load(issued)
+            for endpoint in (self._webhook, self._agents):
+                if endpoint is not None:
+                    endpoint.load(issued)
             if self._extender_tls is not None and self._issues_extender:
                 self._extender_tls.load(issued.serving, issued.authorities)
         except BadCertificate as fault:
             self._log.tell("certificates", str(fault), "error")
+
+    def _pass_on(self, changes: Sequence[Change]) -> None:
+        """Called on any thread, in the order of the changes."""
+        self._desk_loop.pass_on(changes)
 
     def _changed(self) -> None:
         """Called on a thread of the observer."""
@@ -291,6 +331,9 @@ class Running:
             self._led = leads
             self._notices.forget()
             self._log.tell("leadership", "this replica leads" if leads else "this replica no longer leads")
+            self._desk_loop.renew_term()
+            if self._agents is not None:
+                self._agents.wake()
         if trouble := self._leader.trouble:
             self._log.tell("leadership", trouble, "warning")
         self._clock.wake()
@@ -313,6 +356,8 @@ class End(msgspec.Struct, frozen=True):
 def run(settings: Settings) -> End:
     """Runs until SIGTERM or Ctrl-C. Raises Unreachable, OSError."""
     sys.setswitchinterval(SWITCH_SECONDS)
+    if settings.agents is not None:
+        _allow_open_files()
     running = Running(settings)
     answers = Answers(running.why_unhealthy, running.why_not_ready, running.metrics, running.notices)
     servers = [Server(settings.address, application(answers))]
@@ -320,6 +365,12 @@ def run(settings: Settings) -> End:
         servers.append(Server(settings.probe_address, probes(answers)))
     servers += running.secured_servers(settings)
     return asyncio.run(_serve(running, servers))
+
+
+def _allow_open_files() -> None:
+    """As many as the process may open: each agent keeps a connection."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def _serve(running: Running, servers: Sequence[Server]) -> End:

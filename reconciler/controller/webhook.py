@@ -5,7 +5,7 @@ Every replica serves, whether or not it leads: decisions depend on policies and 
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,8 @@ from reconciler.kube.connections import Timeouts
 from reconciler.kube.watch.changes import said
 from reconciler.model import names
 from reconciler.model.cluster.observed import Observed
-from reconciler.model.desired import Declared, Desired
+from reconciler.model.desired import Desired
 from reconciler.model.parsers import BadName
-from reconciler.model.policy.gpu import GpuPool
 from reconciler.policy.shape import GROUP
 from reconciler.ports import Policies, Wished
 from reconciler.protocol.admission.decision import Grounds
@@ -54,12 +53,12 @@ class SharedPolicies:
         self,
         policies: Policies,
         observe: Callable[[], Observed],
-        set_pools: Callable[[Sequence[Declared[GpuPool]]], None] = lambda _: None,
+        set_policies: Callable[[Desired], None] = lambda _: None,
     ) -> None:
-        """`set_pools` is called with the pools of valid policies, on the thread that calls `wish`."""
+        """`set_policies` is called with valid policies, on the thread that calls `wish`."""
         self._policies = policies
         self._observe = observe
-        self._set_pools = set_pools
+        self._set_policies = set_policies
         self.last_seen: _LastSeen | None = None
         self.why_none = _UNREAD  # while nothing was seen
 
@@ -80,7 +79,7 @@ class SharedPolicies:
                 if each.spec.extended_resource_name == names.NVIDIA_GPU
             )
             self.last_seen = _LastSeen(wished.desired, next(iter(mapping), ""), observed.why_unread(_DEVICE_CLASSES))
-            self._set_pools(wished.desired.pools)
+            self._set_policies(wished.desired)
         return wished
 
 

@@ -1,5 +1,6 @@
 """The objects in the API server that hold certificates: the Secret of the replicas, the Secret of the second scheduler,
-and the configuration of the webhook; and the pods of the scheduler, which must know the authorities.
+the configuration of the webhook, and the ConfigMap for agents; and the pods of the scheduler, which must know the
+authorities.
 
 A Secret is written with the resourceVersion that was read, so of several replicas one wins. Of the configuration, only
 the caBundle of reconciler's own webhook is written.
@@ -13,6 +14,7 @@ import msgspec
 
 from reconciler.kube.api_server import STRATEGIC_PATCH, ApiRequest, ApiResponse, Unreachable, Writer, below, folder
 from reconciler.kube.api_server import folder_in as namespaced
+from reconciler.kube.secrets import OPAQUE, Secrets, StoredSecret
 from reconciler.kube.watch.changes import said
 from reconciler.model import names
 from reconciler.model.instant import Instant, moment
@@ -20,7 +22,8 @@ from reconciler.ports import Stale, Unavailable
 
 T = TypeVar("T")
 
-OPAQUE, TLS = "Opaque", "kubernetes.io/tls"  # types of Secrets
+AUTHORITIES_KEY = "ca.crt"  # of the ConfigMap for agents
+_RIGHTS = "deploy/webhook/rbac.yaml and deploy/scheduler/rbac.yaml have"
 
 _GROUP, _PLURAL = "admissionregistration.k8s.io", "mutatingwebhookconfigurations"
 
@@ -29,7 +32,7 @@ class _ObjectMetadata(msgspec.Struct, rename="camel"):
     resource_version: str = ""
 
 
-class _Secret(msgspec.Struct):
+class _ConfigMap(msgspec.Struct):
     metadata: _ObjectMetadata
     data: dict[str, str] | None = None
 
@@ -85,13 +88,6 @@ class _PodList(msgspec.Struct):
     items: tuple[_Pod, ...] = ()
 
 
-class StoredSecret(msgspec.Struct, frozen=True):
-    """The content of the Secret; without a version if there is none."""
-
-    content: Mapping[str, bytes]
-    version: str = ""
-
-
 class PublishedBundle(msgspec.Struct, frozen=True):
     """The caBundle of the configuration."""
 
@@ -105,17 +101,10 @@ class CertificateObjects:
     def __init__(self, server: Writer, namespace: str) -> None:
         self._server = server
         self._namespace = namespace
+        self._secrets = Secrets(server, namespace, _RIGHTS)
 
     def read_secret(self, name: str = names.WEBHOOK_CERTIFICATES) -> StoredSecret:
-        answer = self._get(below(self._secrets, name))
-        if answer.status == 404:
-            return StoredSecret({})
-        secret = _decoded(answer, _Secret, f"the Secret {name}")
-        try:
-            content = {key: b64decode(text, validate=True) for key, text in (secret.data or {}).items()}
-        except ValueError:
-            content = {}
-        return StoredSecret(content, secret.metadata.resource_version)
+        return self._secrets.read(name)
 
     def write_secret(
         self,
@@ -125,16 +114,26 @@ class CertificateObjects:
         secret_type: str = OPAQUE,
     ) -> None:
         """Replaces the content. Raises Stale if another replica came first."""
-        metadata = {"name": name, "namespace": self._namespace}
-        metadata |= {"resourceVersion": version} if version else {}
-        data = {key: b64encode(each).decode() for key, each in content.items()}
-        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": secret_type, "data": data}
-        method, path = ("PUT", below(self._secrets, name)) if version else ("POST", self._secrets)
-        answer = self._send(ApiRequest(method, path, msgspec.json.encode(secret)))
-        if answer.status == 409 or (version and answer.status == 404):
+        self._secrets.write(name, content, version, secret_type)
+
+    def publish_authorities(self, bundle: bytes) -> None:
+        """Writes the authorities into the ConfigMap for agents. Raises Stale if another replica came first."""
+        name, text = names.AGENTS_AUTHORITIES, bundle.decode()
+        answer = self._get(below(self._config_maps, name))
+        version = ""
+        if answer.status != 404:
+            found = _decoded(answer, _ConfigMap, f"the ConfigMap {name}")
+            if found.data == {AUTHORITIES_KEY: text}:
+                return
+            version = found.metadata.resource_version
+        metadata = {"name": name, "namespace": self._namespace, **({"resourceVersion": version} if version else {})}
+        content = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {AUTHORITIES_KEY: text}}
+        method, path = ("PUT", below(self._config_maps, name)) if version else ("POST", self._config_maps)
+        answer = self._send(ApiRequest(method, path, msgspec.json.encode(content)))
+        if answer.status in {404, 409}:
             raise Stale
         if answer.status not in {200, 201}:
-            raise Unavailable(f"cannot write the Secret {name}: {said(answer)}{_hint(answer)}")
+            raise Unavailable(f"cannot write the ConfigMap {name}: {said(answer)}")
 
     def read_bundle(self) -> PublishedBundle | None:
         """The caBundle of reconciler's webhook; None if there is no configuration, or no such webhook in it."""
@@ -187,8 +186,8 @@ class CertificateObjects:
         return namespaced(self._namespace, "", "pods")
 
     @property
-    def _secrets(self) -> str:
-        return namespaced(self._namespace, "", "secrets")
+    def _config_maps(self) -> str:
+        return namespaced(self._namespace, "", "configmaps")
 
     @property
     def _configuration(self) -> str:
@@ -217,8 +216,4 @@ def _decoded(answer: ApiResponse, kind: type[T], title: str) -> T:
 
 
 def _hint(answer: ApiResponse) -> str:
-    return (
-        "; deploy/webhook/rbac.yaml and deploy/scheduler/rbac.yaml have the required rights"
-        if answer.status == 403
-        else ""
-    )
+    return f"; {_RIGHTS} the required rights" if answer.status == 403 else ""

@@ -123,6 +123,12 @@ class Leader:
         return record.spec.holder_identity if record else ""
 
     @property
+    def epoch(self) -> int:
+        """How often the Lease has changed its holder: the number of the term while this process leads."""
+        record = self._candidate_state.record
+        return record.spec.lease_transitions if record else 0
+
+    @property
     def why_leaderless(self) -> str:
         """That there is no leader, and for how long; empty while there is one, or was until a moment ago."""
         missing_ms, lease_ms = monotonic_ms() - self._led_at, self._candidacy.pace.lease_ms

@@ -19,6 +19,7 @@ from reconciler.model.plan.decision import Decision, Hold, Outcome
 from reconciler.model.plan.inputs import ClaimScheduler, CycleResult, Inputs
 from reconciler.model.plan.memory import Hints
 from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.pressure import PressureState
 from reconciler.plan.check import BrokenInvariant, check
 from reconciler.plan.files.dump import PlanningResult
 from reconciler.plan.guards.frozen import why_unsure
@@ -51,6 +52,7 @@ class LoopDependencies(msgspec.Struct, frozen=True):
     prune: tuple[str, ...] = ()  # titles of objects whose deletion a person allowed
     scheduler: ClaimScheduler = "external"
     most_at_once: int | None = None  # actions per pass; the rest is planned again at once. None: unlimited
+    pressure: Callable[[], PressureState | None] | None = None  # what is reserved now; None: nobody answers agents
 
 
 class Cycle:
@@ -90,13 +92,14 @@ class Cycle:
         try:
             observed = self._parts.cluster.observe()
             wished = self._parts.policies.wish(observed.cluster_uid)
+            pressure = self._parts.pressure() if self._parts.pressure is not None else None
         except Exception as fault:  # noqa: BLE001 - a pass that comes to nothing is told as that
             return CycleResult(now, trouble=_fault("reading the cluster and the policies", fault))
         end("observe")
         if wished.desired is None:
             return CycleResult(now, trouble=wished.why or NO_POLICIES, problems=wished.problems)
         try:
-            inputs = self._inputs(now, observed, wished.desired)
+            inputs = msgspec.structs.replace(self._inputs(now, observed, wished.desired), pressure=pressure)
         except Unavailable as fault:
             return CycleResult(now, trouble=str(fault), problems=wished.problems)
         cycled = CycleResult(now, inputs, problems=wished.problems)

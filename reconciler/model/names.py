@@ -18,6 +18,9 @@ WEBHOOK_CONFIGURATION = "reconciler-webhook"
 WEBHOOK = "claims.gpu.scheduling"  # name of the webhook in its configuration
 EXTENDER_SERVICE = "reconciler-extender"  # in the controller's namespace
 SCHEDULER_CERTIFICATES = "gpu-scheduler-tls"  # a Secret in the controller's namespace, for the second scheduler
+AGENTS_SERVICE = "reconciler-agents"  # in the controller's namespace
+AGENTS_AUTHORITIES = "reconciler-agents-ca"  # a ConfigMap in the controller's namespace, for clients of the Service
+PERMIT_KEYS = "reconciler-permit-keys"  # a Secret in the controller's namespace: keys that sign permits of agents
 APP_NAME = "app.kubernetes.io/name"
 
 OURS = "gpu.scheduling/"
@@ -51,6 +54,7 @@ RELEASING = f"{OURS}releasing"  # on a pod that was not bound: node and version 
 PODS_WOKEN_AT = f"{OURS}pods-woken-at"  # on a node, unix seconds: an event that wakes unschedulable pods
 DEVICE = f"{OURS}device"  # on a Lease of a GPU: the id of the GPU on its node
 DEVICE_UUID = f"{OURS}device-uuid"  # on a Lease of a GPU: the UUID of the GPU; absent if unknown
+ELASTIC = f"{OURS}elastic"  # set by the user: the least and the most of each elastic resource, cpu=1..4,memory=1Gi..8Gi
 HOLDER = f"{OURS}pod"  # on a Lease of a GPU: namespace/name of the pod that holds the GPU
 SEEN_AT = f"{OURS}seen-at"  # on the leader's Lease, RFC 3339: time of its last snapshot of the cluster
 WAIT_FOR_CAPACITY = f"{OURS}wait-for-capacity"  # "true" on a pod that is to get the scheduling gate at its creation

@@ -37,6 +37,7 @@ class Draft:
         self._labelled: set[Ref] = set()
         self.left_out: frozenset[str] = frozenset()  # pools that the current planner can't plan for
         self._taken_away: set[str] = set()
+        self.migrating: frozenset[str] = frozenset()  # uids of pods that the pressure planner moves
 
     def begin(self) -> CapacityAnswer:
         """The part of the draft that a planner may change directly, before the planner runs. Clears the pools that
@@ -48,6 +49,7 @@ class Draft:
     def restore(self, capacity: CapacityAnswer) -> None:
         """Undo everything that a planner did to the draft and the fleet before the planner raised."""
         self.capacity = capacity
+        self.migrating = frozenset()
         self.fleet.renew()
         for each in ("requests", "gangs"):
             self.__dict__.pop(each, None)

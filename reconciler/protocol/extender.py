@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from reconciler.fleet.devices.node_room import PodRequest
 from reconciler.model.cluster.metadata import Metadata
 from reconciler.model.cluster.pod import Amounts, Container, Pod, PodSpec, ResourceRequirements
 
@@ -47,15 +46,15 @@ class AskingPod(msgspec.Struct, frozen=True):
     status: Nomination = Nomination()
 
     @property
-    def request(self) -> PodRequest:
-        """What the pod requests beside GPUs."""
+    def pod(self) -> Pod:
+        """The pod, as far as its requests depend on it."""
         spec = PodSpec(
             overhead=self.spec.overhead,
             resources=self.spec.resources,
             containers=self.spec.containers,
             init_containers=self.spec.init_containers,
         )
-        return PodRequest.of(Pod(self.metadata, spec))
+        return Pod(self.metadata, spec)
 
 
 class FilterRequest(msgspec.Struct, frozen=True, rename="pascal"):

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 from reconciler.fleet.obstacles import NoIslandOfFreeGpus, TooFewFreeGpus
+from reconciler.fleet.pressure.obstacles import TooLittleReservable
 from reconciler.model.plan.decision import Obstacle, Ref
 from reconciler.plan.capacity.words import obstacle_words
 from reconciler.protocol.extender import BindAnswer, FilterAnswer
 
-# Preempted pods would return GPUs.
-_RESOLVABLE = (TooFewFreeGpus, NoIslandOfFreeGpus)
+# Preempted pods would give back what they have.
+_RESOLVABLE = (TooFewFreeGpus, NoIslandOfFreeGpus, TooLittleReservable)
 
 
 def not_ready(why: str) -> FilterAnswer:
@@ -27,6 +30,16 @@ def refusals(obstacles: Mapping[str, Obstacle]) -> FilterAnswer:
             text = words[id(obstacle)] = obstacle_words(obstacle)
         (failed if isinstance(obstacle, _RESOLVABLE) else unresolvable)[name] = text
     return FilterAnswer([], failed, unresolvable)
+
+
+def with_refusals(answer: FilterAnswer, obstacles: Mapping[str, Obstacle]) -> FilterAnswer:
+    """The answer about some nodes, and why others are excluded."""
+    others = refusals(obstacles)
+    return msgspec.structs.replace(
+        answer,
+        failed_nodes=answer.failed_nodes | others.failed_nodes,
+        failed_and_unresolvable_nodes=answer.failed_and_unresolvable_nodes | others.failed_and_unresolvable_nodes,
+    )
 
 
 def unbound(pod: Ref, why: str) -> BindAnswer:

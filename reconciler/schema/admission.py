@@ -22,7 +22,7 @@ from reconciler.model.manifest_rules import (
     TextMap,
 )
 from reconciler.model.right import Changes, Right, RightLimits
-from reconciler.schema.rights.rules import extender_rights, webhook_rights, writing_rights
+from reconciler.schema.rights.rules import agents_rights, extender_rights, webhook_rights, writing_rights
 
 # --- Limits of a right as CEL expressions, one list per operation; all in a list must hold.
 #
@@ -202,7 +202,8 @@ class Account(msgspec.Struct, frozen=True):
 
 def admission_page(wishes: Sequence[Desired], namespace: str = names.OWN_NAMESPACE) -> str:
     """The policies for all these environments; without environments, for any policies."""
-    rights = [*writing_rights(wishes, namespace), *webhook_rights(namespace), *extender_rights(namespace)]
+    of_endpoints = (webhook_rights, extender_rights, agents_rights)
+    rights = [*writing_rights(wishes, namespace), *(right for each in of_endpoints for right in each(namespace))]
     manifests = admission_policies(rights, Account(namespace))
     return f"# {_HEAD}\n" + "---\n".join(yaml.safe_dump(each, sort_keys=False, width=120) for each in manifests)
 

@@ -16,7 +16,7 @@ from reconciler.policy.shape import VERSION
 from reconciler.schema.admission import admission_page
 from reconciler.schema.crd import crd_name, crd_of
 from reconciler.schema.reference import reference_page
-from reconciler.schema.rights.page import extender_page, reading_page, webhook_page, writing_page
+from reconciler.schema.rights.page import agents_page, extender_page, reading_page, webhook_page, writing_page
 from reconciler.schema.rights.rules import reading_rights
 from reconciler.schema.scheduler import deployed_configuration
 
@@ -27,6 +27,7 @@ RIGHTS = "deploy/observe/rbac.yaml"
 ACTING_RIGHTS = "deploy/core/rbac.yaml"
 WEBHOOK_RIGHTS = "deploy/webhook/rbac.yaml"
 EXTENDER_RIGHTS = "deploy/scheduler/rbac.yaml"
+AGENTS_RIGHTS = "deploy/pressure/rbac.yaml"
 SCHEDULER = "deploy/scheduler/configuration.yaml"
 ADMISSION = "deploy/core/admission.yaml"
 _RIGHTS_ORIGIN = (
@@ -38,6 +39,7 @@ _ACTING_ORIGIN = (
 )
 _WEBHOOK_ORIGIN = "Written by `make generate`; `reconciler rbac --webhook` prints the same for another namespace."
 _EXTENDER_ORIGIN = "Written by `make generate`; `reconciler rbac --extender` prints the same for another namespace."
+_AGENTS_ORIGIN = "Written by `make generate`; `reconciler rbac --agents` prints the same for another namespace."
 _SCHEDULER_ORIGIN = "Written by `make generate`: the configuration of the second scheduler, a stock kube-scheduler."
 _ADMISSION_ORIGIN = (
     "Written by `make generate` from the rights of rbac.yaml. "
@@ -58,6 +60,7 @@ def generated_files() -> dict[str, str]:
     files[ACTING_RIGHTS] = f"# {_ACTING_ORIGIN}\n{writing_page(())}"
     files[WEBHOOK_RIGHTS] = f"# {_WEBHOOK_ORIGIN}\n{webhook_page()}"
     files[EXTENDER_RIGHTS] = f"# {_EXTENDER_ORIGIN}\n{extender_page()}"
+    files[AGENTS_RIGHTS] = f"# {_AGENTS_ORIGIN}\n{agents_page()}"
     files[SCHEDULER] = f"# {_SCHEDULER_ORIGIN}\n{as_yaml(deployed_configuration())}"
     files[ADMISSION] = f"# {_ADMISSION_ORIGIN}\n{admission_page(())}"
     return dict(sorted(files.items()))

@@ -17,6 +17,8 @@ from tests.unit.plan.guards.test_limits import TABLES as GUARDED
 from tests.unit.plan.impact.stage import scene_of
 from tests.unit.plan.manifests import stage as manifests_stage
 from tests.unit.plan.manifests.test_planner import CASES as MANIFESTS
+from tests.unit.plan.pressure import stage as pressure_stage
+from tests.unit.plan.pressure.test_migration import CASES as PRESSURE
 from tests.unit.plan.scaling import stage as scaling_stage
 from tests.unit.plan.scaling.test_scaling import CASES as SCALING
 from tests.unit.plan.smart_pods import stage as smart_stage
@@ -58,6 +60,7 @@ SUITES: Mapping[str, Callable[[], Plans]] = {
         f"guards_{name.removesuffix('.yaml')}": partial(_of_stage, guards_stage.World, cases)
         for name, cases in GUARDED.items()
     },
+    "pressure": lambda: _of_stage(pressure_stage.World, PRESSURE),
     "frozen": lambda: _of_stage(guards_stage.World, FROZEN),
     "purchases": _purchases,
     "manifests": _manifests,

@@ -12,10 +12,18 @@ from reconciler.controller.policies import Origins, check
 from reconciler.model.desired import Desired
 from reconciler.policy.resolve import chosen
 from reconciler.schema.admission import admission_page
-from reconciler.schema.rights.page import extender_page, person_page, reading_page, webhook_page, writing_page
+from reconciler.schema.rights.page import (
+    agents_page,
+    extender_page,
+    person_page,
+    reading_page,
+    webhook_page,
+    writing_page,
+)
 from reconciler.schema.rights.rules import PEOPLE, enforces
 
-_PAGES = ("write", "resources", "admission", "webhook", "extender")
+_ENDPOINTS = {"webhook": webhook_page, "extender": extender_page, "agents": agents_page}
+_PAGES = ("write", "resources", "admission", *_ENDPOINTS)
 
 
 @click.command()
@@ -27,6 +35,7 @@ _PAGES = ("write", "resources", "admission", "webhook", "extender")
 )
 @click.option("--webhook", is_flag=True, help="Print instead the additional rights of the admission webhook.")
 @click.option("--extender", is_flag=True, help="Print instead the additional rights of the scheduler extender.")
+@click.option("--agents", is_flag=True, help="Print instead the additional rights to answer agents of elastic pods.")
 @click.option("--resources", is_flag=True, help="With --write: policies are custom resources of the cluster.")
 @click.option(
     "--person",
@@ -63,7 +72,7 @@ def _of_a_person(requested: dict[str, Any], environment: str | None, namespace: 
 
 
 def _page(requested: dict[str, Any], wishes: tuple[Desired, ...], namespace: str) -> str:
-    for option, page in (("webhook", webhook_page), ("extender", extender_page)):
+    for option, page in _ENDPOINTS.items():
         if requested[option]:
             if wishes or any(requested[each] for each in _PAGES if each != option):
                 raise _alone(option)

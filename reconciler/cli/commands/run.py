@@ -9,9 +9,11 @@ import click
 
 from reconciler.cli.exit_codes import ExitCode
 from reconciler.cli.options import Parsed, answered, history_option, live_question_options
+from reconciler.controller.agents import AgentSettings
 from reconciler.controller.policies import Question
 from reconciler.controller.run import ExtenderFiles, ExtenderSettings, Settings
 from reconciler.controller.run import run as run_replica
+from reconciler.protocol.agent_identity import AgentsAccount
 from reconciler.protocol.leadership import LONGEST_LEASE_MS
 from reconciler.serve.server import ListenAddress
 
@@ -27,6 +29,13 @@ def _address(text: str) -> ListenAddress:
 
 
 _ADDRESS = Parsed("HOST:PORT", _address)
+
+
+def _account(text: str) -> AgentsAccount:
+    namespace, _, name = text.partition("/")
+    if not namespace or not name or "/" in name:
+        raise ValueError(f'"{text}" is not an account; write NAMESPACE/NAME')
+    return AgentsAccount(namespace, name)
 
 
 @click.command()
@@ -81,6 +90,18 @@ _ADDRESS = Parsed("HOST:PORT", _address)
     metavar="FILE",
     help="With --webhook: answer only clients with a certificate of an authority in this file.",
 )
+@click.option(
+    "--agents",
+    "agents_address",
+    type=_ADDRESS,
+    help="Address where agents of elastic pods ask for permits, over HTTPS with certificates that the replicas make. "
+    "By default there is none.",
+)
+@click.option(
+    "--agents-account",
+    type=Parsed("NAMESPACE/NAME", _account),
+    help="With --agents: the ServiceAccount of agents that ask for all pods of their node, and may read /debug/state.",
+)
 @history_option
 @click.option(
     "--lease-seconds",
@@ -94,6 +115,7 @@ _ADDRESS = Parsed("HOST:PORT", _address)
 def command(question: Question, **chosen: Any) -> int:
     """Run the controller: apply the policies to the cluster continuously. With several replicas, one leads."""
     chosen["extender"] = _extender(chosen)
+    chosen["agents"] = _agents(chosen)
     if chosen["extender"] is not None and chosen["scheduler"] == "builtin":
         raise click.UsageError("--scheduler builtin binds pods itself: omit --extender.")
     if chosen["webhook_client_ca"] is not None and chosen["webhook_address"] is None:
@@ -103,6 +125,14 @@ def command(question: Question, **chosen: Any) -> int:
     if end.is_stuck:  # Python would wait for threads that wait for an API server
         os._exit(code)
     return code
+
+
+def _agents(chosen: dict[str, Any]) -> AgentSettings | None:
+    """Takes the options of the agents. Raises UsageError."""
+    address, account = chosen.pop("agents_address"), chosen.pop("agents_account")
+    if address is None and account is not None:
+        raise click.UsageError("--agents-account requires --agents")
+    return AgentSettings(address, account) if address is not None else None
 
 
 def _extender(chosen: dict[str, Any]) -> ExtenderSettings | None:

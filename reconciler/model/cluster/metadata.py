@@ -39,6 +39,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     pods_woken_at: str = msgspec.field(name=names.PODS_WOKEN_AT, default="")
     releasing: str = msgspec.field(name=names.RELEASING, default="")
     holder: str = msgspec.field(name=names.HOLDER, default="")
+    elastic: str = msgspec.field(name=names.ELASTIC, default="")
     waits_for: str = msgspec.field(name=names.WAITS_FOR, default="")
     checkpoint: str = msgspec.field(name=names.CHECKPOINT, default="")
     evict_at: str = msgspec.field(name=names.EVICT_AT, default="")

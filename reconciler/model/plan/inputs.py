@@ -13,6 +13,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Outcome
 from reconciler.model.plan.memory import Hints, Memory
 from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.pressure import PressureState
 from reconciler.model.problem import Problem
 
 # What binds pods with a GpuClaim: a second kube-scheduler that asks the extender, or the gpu planner.
@@ -30,6 +31,7 @@ class Inputs(msgspec.Struct, frozen=True, dict=True):
     budget: int = 1_000_000  # maximum number of predicate evaluations by the planners
     prune: tuple[str, ...] = ()  # titles of objects whose deletion a person accepted: NodePool/old
     scheduler: ClaimScheduler = "external"
+    pressure: PressureState | None = None  # None: nobody answers the agents of elastic pods
 
     @cached_property
     def unowned_node_pools(self) -> frozenset[str]:
@@ -50,17 +52,23 @@ class Inputs(msgspec.Struct, frozen=True, dict=True):
 class Successor(msgspec.Struct, frozen=True, omit_defaults=True):
     """The delta from the previous inputs to the next; the first is a delta from nothing."""
 
-    inputs: Inputs  # complete, except for observed objects and possibly policies
+    inputs: Inputs  # complete, except for observed objects, and possibly policies and what is reserved
     gone: dict[str, tuple[Key, ...]] = {}
     same_policies: bool = False
+    same_pressure: bool = False
 
 
 def successor(before: Inputs | None, after: Inputs) -> Successor:
-    """Policies and objects count as unchanged only if they are identical Python objects."""
+    """Policies and objects count as unchanged only if they are identical Python objects; what is reserved, if it is
+    equal.
+    """
     change = difference(before.observed if before else Observed(), after.observed)
     same = before is not None and before.desired is after.desired
     desired = Desired(after.desired.revision, after.desired.environment) if same else after.desired
-    return Successor(msgspec.structs.replace(after, desired=desired, observed=change.put), change.gone, same)
+    is_reserved = before is not None and after.pressure is not None and before.pressure == after.pressure
+    pressure = None if is_reserved else after.pressure
+    inputs = msgspec.structs.replace(after, desired=desired, observed=change.put, pressure=pressure)
+    return Successor(inputs, change.gone, same, is_reserved)
 
 
 class Succession:
@@ -69,6 +77,7 @@ class Succession:
     def __init__(self) -> None:
         self._replica = Replica()
         self._desired: Desired | None = None
+        self._pressure: PressureState | None = None
 
     def take(self, delta: Successor) -> Inputs:
         """Applies a delta and returns the next inputs; unchanged objects keep their identity.
@@ -79,8 +88,9 @@ class Succession:
         if desired is None:
             raise ValueError("the previous inputs are missing")
         self._desired = desired
+        self._pressure = self._pressure if delta.same_pressure else delta.inputs.pressure
         observed = self._replica.take(ObservedDelta(delta.inputs.observed, delta.gone))
-        return msgspec.structs.replace(delta.inputs, desired=desired, observed=observed)
+        return msgspec.structs.replace(delta.inputs, desired=desired, observed=observed, pressure=self._pressure)
 
 
 # --- The result of a cycle: its inputs, plan, outcomes and errors.

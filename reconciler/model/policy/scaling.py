@@ -196,7 +196,7 @@ class Pressure(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class PressurePolicy(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Limits of reserved resources, above which elastic pods are to leave a node. Checked only: no pod is moved yet."""
+    """Limits of reserved resources of each node. Above the watermark, elastic pods leave the node."""
 
     suspend: Annotated[bool, Says("Suspends the policy.")] = False
     pool_names: Annotated[PoolNames, Says('Names of the pools; "*" for all.')]

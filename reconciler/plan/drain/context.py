@@ -19,7 +19,18 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.cluster.workload import PodDisruptionBudget
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
-from reconciler.model.plan.decision import Action, Decision, Facts, Hold, Obstacle, Reason, Ref, node_ref, pod_ref
+from reconciler.model.plan.decision import (
+    Action,
+    Decision,
+    Evict,
+    Facts,
+    Hold,
+    Obstacle,
+    Reason,
+    Ref,
+    node_ref,
+    pod_ref,
+)
 from reconciler.model.plan.drain_memory import DrainMemory, Evicted
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.policy.gpu import GpuPool
@@ -31,7 +42,7 @@ from reconciler.plan.drain.marks import DrainTaint, candidate_mark, draining_mar
 from reconciler.plan.drain.reasons import PLANNER
 from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.guards.observing import ByNode, as_imagined, by_node, observes
-from reconciler.plan.nodes.eviction import PodBudgets
+from reconciler.plan.nodes.eviction import PodBudgets, Remaining
 from reconciler.plan.nodes.ownership import drain_policies, provisioners, settled_at, untouchable
 
 # --- Cache of the DrainNodes of each pool, reused while the nodes of the pool are unchanged.
@@ -223,6 +234,16 @@ class DrainContext:
     @cached_property
     def budgets(self) -> PodBudgets:
         return self.fleet.snapshot.part(BudgetsSeen).of(self.inputs.observed.budgets)
+
+    def remaining_budgets(self) -> Remaining:
+        """Budgets after the evictions of earlier planners in this plan."""
+        remaining = Remaining(self.budgets)
+        evictions = [each for each in self.draft.claims if isinstance(each.act, Evict) and not each.would]
+        uids = {ref.uid for each in evictions for ref in each.refs}
+        for pod in self.inputs.observed.pods if uids else ():
+            if pod.metadata.uid in uids:
+                remaining.take(pod)
+        return remaining
 
     @cached_property
     def controllers(self) -> Controllers:

@@ -70,7 +70,7 @@ from reconciler.plan.drain.graceful_eviction import (
 )
 from reconciler.plan.drain.placement import Rehomed
 from reconciler.plan.guards.tally import ClusterMin
-from reconciler.plan.nodes.eviction import Remaining, stays_until
+from reconciler.plan.nodes.eviction import stays_until
 from reconciler.plan.nodes.ownership import opt_out
 from reconciler.plan.recent_evictions import unreplaced
 from reconciler.plan.windows import provisioners_now
@@ -83,7 +83,7 @@ class DrainEvictions:
 
     def __init__(self, context: DrainContext, rehomed: Rehomed, members: Members) -> None:
         self._context, self._rehomed = context, rehomed
-        self._remaining = Remaining(context.budgets)
+        self._remaining = context.remaining_budgets()
         self._pacing = EvictionPace(Successors(context), SettingOut(context, rehomed.on_their_way))
         self._gangs = GangsLeaving(context, members, self._remaining, self._pacing)
         self._needed = NeededAgain(context, rehomed)

@@ -43,15 +43,15 @@ from reconciler.plan.recent_evictions import OBSERVED_KINDS, owner_of, wanted_by
 
 
 def called_off(context: DrainContext, gangs: frozenset[Gang]) -> Iterator[Decision]:
-    """Cancel notices of pods that stay. Nodes that others remove are skipped. `gangs`: leaving gangs, whose pods keep
-    their notices on every node.
+    """Cancel notices of pods that stay. Nodes that others remove are skipped, and pods that leave because of
+    pressure. `gangs`: leaving gangs, whose pods keep their notices on every node.
     """
     for pod in context.fleet.occupancy.notified_pods:
         node = context.fleet.node(pod.node)
         pool = context.pools.get(node.pool) if node is not None else None
         if node is None or pool is None or untouchable(node) is not None or _is_emptied(context, node):
             continue
-        if context.draft.gangs.of(pod) in gangs:
+        if context.draft.gangs.of(pod) in gangs or pod.metadata.uid in context.draft.migrating:
             continue
         if not pod.metadata.leaving and not context.is_claimed(pod_ref(pod)):
             subject = pod_ref(pod)

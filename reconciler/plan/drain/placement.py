@@ -52,7 +52,6 @@ from reconciler.plan.drain.gang_placement import Crewing, GangNodes, GangPlaceme
 from reconciler.plan.drain.node_eligibility import ExcludedNodes
 from reconciler.plan.drain.pods_to_move import Hinting, Moving, Movings, Places, first_blocker, take
 from reconciler.plan.likeness import Likenesses
-from reconciler.plan.nodes.eviction import Remaining
 from reconciler.plan.recent_evictions import owner_of, recent, unreplaced
 
 LEAST_TRIED = 10
@@ -90,7 +89,7 @@ class Rehoming:
         self._snapshot = context.fleet.snapshot
         self._row_of = self._snapshot.rows.row_of
         self._hints = Hinting(self._snapshot, context.inputs.hints.destinations)
-        self._remaining = Remaining(context.budgets)
+        self._remaining = context.remaining_budgets()
         self._takers: set[int] = set()  # rows that took pods
         self._order: Sequence[DrainNode] = ()  # nodes to try
         self._ruled_out: dict[PodClass, NodesWithoutRoom] = {}

@@ -28,6 +28,7 @@ from reconciler.model.cluster.unstructured import (
 )
 from reconciler.model.plan.inputs import Inputs
 from reconciler.model.plan.plan import Plan
+from reconciler.model.plan.pressure import PressureState
 from reconciler.plan.files.format_1 import Inputs1, decoded_1, skimmed, with_typed_hints
 from reconciler.plan.files.valid_names import why_invalid
 from reconciler.plan.holds.standstill import Standstill, Standstills
@@ -167,7 +168,15 @@ def canonical(inputs: Inputs) -> Inputs:
         desired=msgspec.structs.replace(desired, manifests=manifests, smart_pods=smart_pods, **wishes),
         observed=_observed(observed),
         prune=tuple(sorted(inputs.prune)),
+        pressure=_pressure(inputs.pressure) if inputs.pressure is not None else None,
     )
+
+
+def _pressure(state: PressureState) -> PressureState:
+    nodes = (
+        msgspec.structs.replace(each, pods=tuple(sorted(each.pods, key=lambda pod: pod.uid))) for each in state.nodes
+    )
+    return PressureState(tuple(sorted(nodes, key=lambda each: each.node)), state.loads)
 
 
 def _observed(observed: Observed) -> Observed:

@@ -26,6 +26,8 @@ def of_inputs(inputs: Inputs) -> Iterator[str]:
     for hints in inputs.hints.destinations.values():
         for places in hints.values():
             yield from _no_nodes(places)
+    if inputs.pressure is not None:
+        yield from _no_nodes(each.node for each in inputs.pressure.nodes)
 
 
 def of_observed(observed: Observed) -> Iterator[str]:

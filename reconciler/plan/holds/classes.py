@@ -19,6 +19,7 @@ from reconciler.plan.drain import reasons as drains
 from reconciler.plan.guards.approvals import Approvals
 from reconciler.plan.guards.observing import Observation, observation_behind
 from reconciler.plan.holds import standstill
+from reconciler.plan.pressure import reasons as pressure
 from reconciler.plan.reason_catalog import REASONS
 from reconciler.plan.reasons import is_held as is_declared_held
 from reconciler.plan.scaling import reasons as scaling
@@ -80,7 +81,9 @@ def _known_by(decision: Decision) -> tuple[Ref, Facts]:
 
 # In an observed pool these holds are simulated.
 _SUPPOSED: frozenset[type[Facts]] = scaling.SUPPOSED | drains.SUPPOSED
-RESTING: frozenset[type[Facts]] = drains.RESTING | scaling.RESTING | smart_pods.RESTING | standstill.RESTING
+RESTING: frozenset[type[Facts]] = (
+    drains.RESTING | pressure.RESTING | scaling.RESTING | smart_pods.RESTING | standstill.RESTING
+)
 
 
 def is_at_rest(decision: Decision) -> bool:

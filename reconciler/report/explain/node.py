@@ -39,6 +39,7 @@ from reconciler.report.explain.about import (
     would_be,
 )
 from reconciler.report.explain.counterfactuals.changes import flipped
+from reconciler.report.explain.pressure import pressure_rows
 from reconciler.report.explain.scale_down import (
     ScaleDownForecast,
     forecast_scale_down,
@@ -77,6 +78,7 @@ def about_node(scene: PlanningResult, name: str) -> Explanation:
         *_why(scene, node, fates),
         *_drained(scene, node),
         *_evicted(scene, node),
+        *pressure_rows(scene, node),
         *_karpenter(scene, node),
         *_in_play(scene, node),
         *(("labelled", each) for each in labels if outcome),

@@ -24,6 +24,7 @@ from reconciler.plan.guards.reasons import MEASURES
 from reconciler.plan.holds.classes import is_at_rest, is_held, supposed_by
 from reconciler.plan.impact.impact import with_impact
 from reconciler.plan.planner import unread_of_use
+from reconciler.plan.pressure.report import PressedNode
 from reconciler.plan.sums import use_of
 from reconciler.protocol.leadership import LONGEST_LEASE_MS
 from reconciler.report.decision_text import DecisionText, conditions, mark_of, would
@@ -50,6 +51,7 @@ from reconciler.report.plans.build import describe_decisions
 from reconciler.report.plans.plan_json import freezes_json, guards_json
 from reconciler.report.status.claims import waiting_json, waiting_words
 from reconciler.report.status.leaving import LeavingNodes, leaving_of
+from reconciler.report.status.pressure import pressed_node_json, pressed_node_words, pressed_of
 from reconciler.report.wording import age, counted, grouped
 
 # --- State of the controller from its Lease: whether one runs, the leader, and its last snapshot.
@@ -154,6 +156,7 @@ class Overview(msgspec.Struct, frozen=True):
     leaving: tuple[LeavingNodes, ...] = ()
     holds: tuple[DecisionText, ...] = ()
     claims: tuple[WaitingClaims, ...] = ()
+    pressed: tuple[PressedNode, ...] = ()
 
 
 def overview_document(overview: Overview) -> ReportDocument:
@@ -186,6 +189,10 @@ def _blocks(overview: Overview) -> Iterator[Block]:
         yield Blank()
     if overview.claims:
         yield Section("Waiting claims", (ItemList(tuple(Item("*", waiting_words(each)) for each in overview.claims)),))
+        yield Blank()
+    if overview.pressed:
+        items = (Item("-", pressed_node_words(each)) for each in overview.pressed)
+        yield Section("Nodes under pressure", (ItemList(tuple(items)),))
         yield Blank()
     if overview.holds:
         for title, by_someone in (("Held", True), ("Waiting", False)):
@@ -268,6 +275,7 @@ def _payload(overview: Overview) -> dict[str, Any]:
         "leaving": [_leaving(each) for each in overview.leaving],
         "holds": [_hold(each) for each in overview.holds],
         "waiting_claims": [waiting_json(each) for each in overview.claims],
+        "pressed_nodes": [pressed_node_json(each) for each in overview.pressed],
     }
 
 
@@ -340,6 +348,7 @@ def overview_of(setting: ReportHeader, scene: PlanningResult, notices: tuple[str
         leaving=leaving,
         holds=decision_texts,
         claims=scene.plan.report(ClaimReport).waiting,
+        pressed=contained.several("nodes under pressure", lambda: pressed_of(scene)),
     )
 
 

@@ -10,7 +10,14 @@ import yaml
 from reconciler.model import names
 from reconciler.model.desired import Desired
 from reconciler.model.right import Right
-from reconciler.schema.rights.rules import PEOPLE, extender_rights, reading_rights, webhook_rights, writing_rights
+from reconciler.schema.rights.rules import (
+    PEOPLE,
+    agents_rights,
+    extender_rights,
+    reading_rights,
+    webhook_rights,
+    writing_rights,
+)
 
 _ACCOUNT = "reconciler"
 _RBAC = "rbac.authorization.k8s.io"
@@ -18,6 +25,9 @@ _WIDTH = 110
 _LOOKS = "Read-only rights of reconciler: enough to plan and to explain, without changes to a cluster."
 _SERVES = "Rights of reconciler for the admission webhook, in addition to the others."
 _SCHEDULES = "Rights of reconciler for the scheduler extender, in addition to the others and to those of the webhook."
+_ANSWERS = (
+    "Rights of reconciler to answer agents of elastic pods, in addition to the others and to those of the webhook."
+)
 _WRITES = "Rights of reconciler to write, in addition to its read-only rights."
 
 
@@ -60,6 +70,12 @@ def extender_page(namespace: str = names.OWN_NAMESPACE) -> str:
     """Rights of the same account for the scheduler extender."""
     roles = _roles("reconciler-extender", extender_rights(namespace), namespace)
     return _page(_SCHEDULES, [text for role in roles for text in _documents(role)])
+
+
+def agents_page(namespace: str = names.OWN_NAMESPACE) -> str:
+    """Rights of the same account to answer agents of elastic pods."""
+    roles = _roles("reconciler-agents", agents_rights(namespace), namespace)
+    return _page(_ANSWERS, [text for role in roles for text in _documents(role)])
 
 
 def person_page(person: str, namespace: str = names.OWN_NAMESPACE) -> str:

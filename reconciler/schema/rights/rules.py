@@ -229,6 +229,35 @@ def extender_rights(namespace: str) -> tuple[Right, ...]:
     )
 
 
+# --- Rights to answer agents of elastic pods: `run --agents`. The Secret with the authorities is that of the webhook.
+# Every ServiceAccount may read the public keys of the API server.
+
+PERMIT_KEYS = RightLimits("write the Secret with the keys of permits", names=(names.PERMIT_KEYS,))
+
+
+def agents_rights(namespace: str) -> tuple[Right, ...]:
+    """Rights for the keys that sign permits, beside those of the webhook."""
+    return (
+        Right(
+            "",
+            ("secrets",),
+            ("create",),
+            "Keys that sign permits of agents. RBAC cannot restrict the creation to a name; the admission policy does.",
+            namespace=namespace,
+            limits=PERMIT_KEYS,
+        ),
+        Right(
+            "",
+            ("secrets",),
+            ("get", "update"),
+            "Read these keys, and rotate them every week.",
+            namespace=namespace,
+            names=(names.PERMIT_KEYS,),
+            limits=PERMIT_KEYS,
+        ),
+    )
+
+
 # --- Limits of the controller's write rights to objects and fields, which RBAC cannot express.
 #
 # Keys are listed by the features that write them, instead of allowing our whole domain: the holder of the controller's
@@ -358,6 +387,8 @@ def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
     pools: list[Declared[GpuPool]] = []
     scaled: set[str] = set()
     drained: set[str] = set()
+    pressed: set[str] = set()
+    elastic: set[str] = set()
     manifests: list[Manifest] = []
     for wish in wishes:
         acted_on = [pool for pool in wish.pools if pool.spec.is_enforced]
@@ -367,6 +398,12 @@ def _enforced(wishes: Sequence[Desired], namespace: str) -> Enforced:
         scaled |= {each.spec.pool_name for each in scaling if each.spec.pool_name in names}
         draining = (each for each in wish.drains if not each.spec.suspend)
         drained |= {name for each in draining for name in names if {"*", name} & set(each.spec.pool_names)}
+        for policy in (each.spec for each in wish.pressures if not each.spec.suspend):
+            named = {name for name in names if {"*", name} & set(policy.pool_names)}
+            elastic |= named
+            pressed |= named if policy.migration != "None" else set()
         # Objects without a pool are for all enforced pools.
         manifests += [each for each in wish.manifests if each.pool in names or (names and not each.pool)]
-    return Enforced(namespace, tuple(pools), frozenset(scaled), frozenset(drained), tuple(manifests))
+    limited = frozenset(scaled), frozenset(drained)
+    of_pressure = frozenset(pressed), frozenset(elastic)
+    return Enforced(namespace, tuple(pools), *limited, *of_pressure, tuple(manifests))

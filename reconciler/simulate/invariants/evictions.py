@@ -20,6 +20,7 @@ from reconciler.simulate.invariants.invariant import (
     is_ours,
     removal_taints,
 )
+from reconciler.simulate.invariants.pressure import leaves_because_of_pressure
 from reconciler.simulate.objects import (
     Key,
     ObjectWrite,
@@ -56,12 +57,13 @@ def evicted_by_us(written: ObjectWrite) -> Object | None:
 
 
 class OffDrained:
-    """Only drains evict pods. With a pod of a gang, all others are evicted, at the latest the rest of it.
+    """Only drains evict pods, and elastic pods leave nodes under pressure. With a pod of a gang, all others
+    are evicted, at the latest the rest of it.
 
     A returned node may not be observed yet.
     """
 
-    rule = "pods are evicted only from nodes that are being drained"
+    rule = "pods are evicted only from nodes that are being drained, or are under pressure"
     kinds = ("Node", "Pod")
 
     def __init__(self) -> None:
@@ -75,7 +77,8 @@ class OffDrained:
         elif (pod := evicted_by_us(written)) is not None:
             name = node_of(pod)
             was_drained = not context.lasts_since(self._given_back.get(name, LONG_AGO))
-            if not (was_drained or _is_drained(name, context)) and not self._goes_with_others(pod, context):
+            is_drained = was_drained or _is_drained(name, context) or self._goes_with_others(pod, context)
+            if not is_drained and not leaves_because_of_pressure(pod, context):
                 yield f"{'/'.join(written.key)} is evicted from Node/{name}, which is not being drained"
 
     def _goes_with_others(self, pod: Object, context: InvariantContext) -> bool:

@@ -141,7 +141,7 @@ def inside(fleet: Fleet) -> dict[str, float]:
 
 def https(fleet: Fleet) -> dict[str, float]:
     extender = SchedulerExtender(fleet.desk, _NoBinder())  # type: ignore[arg-type]
-    with tempfile.TemporaryDirectory() as folder, _busy():
+    with tempfile.TemporaryDirectory() as folder, busy():
         authority = Authority(Path(folder))
         pair, own = authority.server("extender"), authority.client("gpu-scheduler")
         tls = TlsContext(authority.certificate.read_bytes())
@@ -204,7 +204,7 @@ def _serving(server: Server) -> Iterator[asyncio.AbstractEventLoop]:
 
 
 @contextmanager
-def _busy() -> Iterator[None]:
+def busy() -> Iterator[None]:
     """A process as nice as the planner is."""
     program = "import os\nos.nice(10)\nwhile True: sum(range(10_000))"
     with subprocess.Popen([sys.executable, "-c", program]) as process:

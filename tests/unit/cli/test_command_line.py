@@ -47,6 +47,22 @@ def test_a_command_that_acts_does_not_offer_an_imagined_cluster_or_another_time(
         assert main([command, option, "x"]) == 64
 
 
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["--agents-account=gpu-agents/agent"], "--agents-account requires --agents"),
+        (["--agents=127.0.0.1:0", "--agents-account=agent"], "write NAMESPACE/NAME"),
+        (["--agents=127.0.0.1:0", "--agents-account=a/b/c"], "write NAMESPACE/NAME"),
+        (["--agents=somewhere"], "is not an address"),
+    ],
+)
+def test_options_of_agents_that_make_no_sense_are_refused(
+    options: list[str], part: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *options]) == 64
+    assert part in " ".join(capsys.readouterr().err.split())
+
+
 def test_an_interrupt_is_code_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

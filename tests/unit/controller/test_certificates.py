@@ -373,3 +373,59 @@ def test_pods_that_have_not_started_are_left_alone() -> None:
         keeper.step()
         world.now += SETTLE_MS
     assert world.server.evicted == []
+
+
+# --- Agents of elastic pods.
+
+
+def authorities(world: World) -> str:
+    """What agents verify the endpoint with."""
+    found: str = world.server.secrets[names.AGENTS_AUTHORITIES]["data"]["ca.crt"]
+    return found
+
+
+def test_the_authorities_are_published_for_agents_without_their_keys() -> None:
+    world = World()
+    keeper, served = world.keeper(CertificateUses(agents=True))
+    keeper.step()
+    assert authorities(world).encode() == world.stored().bundle
+    assert "PRIVATE" not in str(world.server.secrets[names.AGENTS_AUTHORITIES])
+    builder = verification.PolicyBuilder().store(
+        verification.Store(x509.load_pem_x509_certificates(authorities(world).encode()))
+    )
+    host = x509.DNSName(service_names(names.AGENTS_SERVICE, "gpu-system")[0])
+    verifier = builder.time(_datetime(time.gmtime(world.now // 1_000))).build_server_verifier(host)
+    verifier.verify(x509.load_pem_x509_certificate(served[0].chain), [])
+    writes = len(world.server.writes)
+    keeper.step()
+    assert len(world.server.writes) == writes
+
+
+def test_authorities_that_somebody_changes_are_published_again() -> None:
+    world = World()
+    keeper, _ = world.keeper(CertificateUses(agents=True))
+    keeper.step()
+    world.server.secrets[names.AGENTS_AUTHORITIES]["data"] = {"ca.crt": "of a stranger"}
+    keeper.step()
+    assert authorities(world).encode() == world.stored().bundle
+    del world.server.secrets[names.AGENTS_AUTHORITIES]
+    keeper.step()
+    assert authorities(world).encode() == world.stored().bundle
+
+
+def test_a_replica_that_answers_no_agents_publishes_nothing_for_them() -> None:
+    world = World()
+    keeper, _ = world.keeper(BOTH)
+    keeper.step()
+    assert names.AGENTS_AUTHORITIES not in world.server.secrets
+
+
+def test_a_new_authority_is_published_for_agents_before_it_signs() -> None:
+    world = World()
+    keeper, served = world.keeper(CertificateUses(agents=True))
+    keeper.step()
+    world.now += AUTHORITY_MS * 2 // 3
+    keeper.step()
+    assert authorities(world).count("BEGIN CERTIFICATE") == 2
+    old, _ = x509.load_pem_x509_certificates(authorities(world).encode())
+    x509.load_pem_x509_certificate(served[-1].chain).verify_directly_issued_by(old)

@@ -14,6 +14,7 @@ from reconciler.controller.desk_feed import DeskFeed, DeskLoop
 from reconciler.kube.decode import WatchEvent
 from reconciler.kube.watch.changes import Absent, Change, Listed, ObjectEvent, WatchOpened
 from reconciler.model.cluster.kinds import RESOURCE_KINDS, ResourceKind
+from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.protocol.desk import Desk
 from tests.unit.protocol.desk_stage import TEAM, Cluster, board_of, claim, lease, node, pod, pool, report
@@ -196,7 +197,7 @@ def test_changes_of_other_threads_reach_the_desk_on_the_loop_in_their_order() ->
     async def story() -> None:
         place.start(lambda: taken.append("taken"))
         await asyncio.to_thread(place.wake)
-        await asyncio.to_thread(place.set_pools, (pool("a100"),))
+        await asyncio.to_thread(place.set_policies, Desired("r", "base", pools=(pool("a100"),)))
         for each in everything():
             await asyncio.to_thread(place.pass_on, [each])
         await asyncio.to_thread(place.pass_on, [event("Lease", lease("n0", 0, "uid-other"), "DELETED")])

@@ -101,7 +101,7 @@ def test_a_replica_is_ready_to_answer_once_the_policies_were_read_valid_or_not(d
     desk = Desk()
     desk.is_read = True
     extender = SchedulerExtender(desk, PodBinder(WebhookServer()))
-    policies = SharedPolicies(Fixed(desired), Observed, desk.set_pools)
+    policies = SharedPolicies(Fixed(desired), Observed, lambda found: desk.set_pools(found.pools))
     assert why_silent(policies, extender) == why_silent(policies, None) == "the policies have not been read yet"
     policies.wish("uid")
     assert why_silent(policies, extender) == why_silent(policies, None) == ""
@@ -118,7 +118,7 @@ def test_an_extender_that_cannot_answer_yet_is_silent_though_the_policies_were_r
 def test_policies_that_are_refused_leave_the_last_good_ones() -> None:
     fixed = Fixed()
     pools: list[object] = []
-    policies = SharedPolicies(fixed, Observed, pools.append)
+    policies = SharedPolicies(fixed, Observed, lambda found: pools.append(found.pools))
     policies.wish("uid")
     fixed.desired = None
     policies.wish("uid")

@@ -18,7 +18,7 @@ class WebhookServer:
     """A Writer. `refused`: the status of requests whose path begins so."""
 
     def __init__(self) -> None:
-        self.secrets: dict[str, dict[str, Any]] = {}
+        self.secrets: dict[str, dict[str, Any]] = {}  # and ConfigMaps
         self.started: dict[str, str] = {}  # pods of the scheduler, and when they were started
         self.evicted: list[str] = []
         self.configuration: dict[str, Any] | None = None
@@ -62,7 +62,7 @@ class WebhookServer:
         self.reads.append(path)
         if status := self._refusal(path):
             return _answer(status, {"message": "no right"})
-        found = self.configuration if path == CONFIGURATION else self.secrets.get(path.removeprefix(f"{SECRETS}/"))
+        found = self.configuration if path == CONFIGURATION else self.secrets.get(path.rpartition("/")[2])
         if path == PODS:
             assert query == {"labelSelector": f"app.kubernetes.io/name={names.GPU_SCHEDULER}"}
             found = {"items": [_pod(name, started) for name, started in self.started.items()]}

@@ -14,6 +14,7 @@ from reconciler.model.plan.decision import Decision, Hold, Ref
 from reconciler.model.plan.guard_verdict import DisruptionRecord
 from reconciler.model.plan.inputs import CycleResult, Inputs
 from reconciler.model.plan.memory import Memory
+from reconciler.model.plan.pressure import PressureState
 from reconciler.model.problem import Problem
 from reconciler.plan.check import BrokenInvariant
 from reconciler.ports import Unavailable, Wished
@@ -228,3 +229,30 @@ def test_a_publisher_that_raises_keeps_no_other_from_publishing(stage: Stage) ->
     assert cycled.unpublished == (
         "Broken did not publish and failed because of a bug in reconciler: OverflowError: too large",
     )
+
+
+def test_what_is_reserved_is_read_for_each_plan(stage: Stage) -> None:
+    states: list[PressureState | None] = [PressureState(), None]
+    planned: list[Inputs] = []
+
+    def decide(inputs: Inputs) -> tuple[tuple[Decision, ...], Memory]:
+        planned.append(inputs)
+        return (), inputs.memory
+
+    stage.decide = decide
+    parts = LoopDependencies(stage, stage, stage.memory, stage, stage, pressure=lambda: states.pop(0))
+    cycle = Cycle(parts)
+    cycle.once(Term())
+    cycle.once(Term())
+    stage.cycle.once(Term())
+    assert [each.pressure for each in planned] == [PressureState(), None, None]
+
+
+def test_where_what_is_reserved_cannot_be_told_nothing_is_done(stage: Stage) -> None:
+    def broken() -> NoReturn:
+        raise RuntimeError("the front is gone")
+
+    stage.decide = lambda _: ((stage.annotate(),), MARK)
+    cycle = Cycle(LoopDependencies(stage, stage, stage.memory, stage, stage, pressure=broken))
+    assert "the front is gone" in cycle.once(Term()).trouble
+    assert stage.said == []

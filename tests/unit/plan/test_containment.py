@@ -175,7 +175,7 @@ def test_a_planner_that_raises_for_ever_more_pools_ends() -> None:
 
 def test_all_planners_are_contained() -> None:
     found = {each.__name__ for each in PLANNERS}  # type: ignore[attr-defined]
-    assert found == {"manifests", "gpu", "scaling", "drain", "smart_pods"}
+    assert found == {"manifests", "gpu", "pressure", "scaling", "drain", "smart_pods"}
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from reconciler.plan.guards import reasons as guard_words
 from reconciler.plan.guards.frozen import Freeze, FreezeScope
 from reconciler.plan.guards.observing import Observation
 from reconciler.plan.manifests import reasons as manifest_words
+from reconciler.plan.pressure.reasons import PlacesRuledOut, PressedResource
 from reconciler.plan.reason_catalog import REASONS, decoded
 from reconciler.plan.scaling.marks import MarkTime
 from reconciler.plan.scaling.reasons import ForPods, HeldWhile, KeptWhile, NextWindow, SizedBy
@@ -50,6 +51,10 @@ LIMIT = CapacityLimit("limits", "a100", "nvidia.com/gpu", "16")
 SPOT = LaunchOption("p4d", "spot", "eu-1a")
 UNREAD = Unread("pods", "refused")
 FACTS: tuple[tuple[Any, str], ...] = (
+    (PressedResource("cpu", 1_500, 500, 0), "cpu: 1500m above its watermark and 500m requested and not there"),
+    (PressedResource("memory", 3 * 2**30, 0, 0), "memory: 3Gi above its watermark"),
+    (PlacesRuledOut(above=1, without=2), "1 above the watermark, 2 without a PressurePolicy"),
+    (PlacesRuledOut(), "there is no other node"),
     (LaunchOption("p4d"), "p4d"),
     (LaunchOption("p4d", zone="eu-1a"), "p4d (in eu-1a)"),
     (SPOT, "p4d (spot, in eu-1a)"),

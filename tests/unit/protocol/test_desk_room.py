@@ -117,5 +117,5 @@ def test_the_asking_pod_requests_what_the_observed_pod_requests(name: str) -> No
     metadata = {"name": "p", "namespace": "default", "uid": "p", "annotations": {names.CLAIM: "one"}}
     body = {"metadata": metadata, "spec": {"affinity": {"nodeAffinity": {}}, **POD_SPECS[name]}}
     asking = msgspec.convert({"Pod": body, "NodeNames": []}, FilterRequest).pod
-    assert asking.request == PodRequest.of(msgspec.convert(body, Pod))
-    assert (asking.request == PodRequest()) is (name == "nothing")
+    assert PodRequest.of(asking.pod) == PodRequest.of(msgspec.convert(body, Pod))
+    assert (PodRequest.of(asking.pod) == PodRequest()) is (name == "nothing")

@@ -17,7 +17,7 @@ from tests.unit.schema.rights.stage import wish
 
 WRITES = {"create", "update", "patch", "delete"}
 # What may be said of them is all theirs, or for the API server to judge.
-UNLIMITED = {"pods/binding", "pods/eviction", "leases"}
+UNLIMITED = {"pods/binding", "pods/eviction", "pods/resize", "leases"}
 
 
 def policies(page: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from reconciler.model.cluster.unstructured import Unstructured, UnstructuredMeta
 from reconciler.model.desired import Desired
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import Inputs, Succession, Successor, successor
+from reconciler.model.plan.pressure import Bounds, NodePods, PlainPod, PressureState
 from tests import builders
 from tests.unit.plan.manifests.stage import inputs_of
 
@@ -107,3 +108,20 @@ def test_a_plan_of_the_copy_is_the_same_plan() -> None:
     copy = Succession().take(sent(successor(None, inputs)))
     assert decide(copy).plan == decide(inputs).plan
     assert decide(inputs).plan.decisions
+
+
+def test_what_is_reserved_is_told_only_when_it_changes() -> None:
+    inputs = inputs_of({"nodes": 1})
+    states = [None, reserved(1), reserved(1), reserved(2), None, None, reserved(2)]
+    succession = Succession()
+    before: Inputs | None = None
+    for state, is_same in zip(states, (False, False, True, False, False, False, False), strict=True):
+        told = successor(before, after := msgspec.structs.replace(inputs, pressure=state))
+        assert told.same_pressure == is_same
+        assert (told.inputs.pressure is None) == (is_same or state is None)
+        assert succession.take(sent(told)).pressure == state
+        before = after
+
+
+def reserved(cpu: int) -> PressureState:
+    return PressureState((NodePods("n", {"cpu": Bounds(9)}, (PlainPod("p", "team/p", {"cpu": cpu}),)),))

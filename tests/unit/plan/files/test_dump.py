@@ -23,6 +23,7 @@ from reconciler.model.cluster.volumes import VolumeClaimSpec
 from reconciler.model.desired import Declared, Desired, Manifest, SmartPod
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import Inputs
+from reconciler.model.plan.pressure import Bounds, ElasticPod, NodePods, PressureState
 from reconciler.model.problem import Origin
 from reconciler.plan.files.dump import FORMAT, BadDump, read, redacted, write
 from reconciler.policy.rules.kinds import KINDS
@@ -271,3 +272,28 @@ def test_a_dump_that_is_whole_and_says_what_this_version_does_not_know_is_refuse
     content = b'{"format":"reconciler-dump/2","digest":"%s","inputs":%s}' % (digest, other)
     with pytest.raises(BadDump, match="cannot read the dump"):
         read(content)
+
+
+def test_a_dump_has_what_is_reserved_in_a_stable_order() -> None:
+    """A dump of an older version has no such field."""
+    pods = [ElasticPod(uid, "team/a", {"cpu": 1}, {"cpu": 9}, {"cpu": 3}, {"cpu": 4}) for uid in ("u1", "u2")]
+    nodes = [NodePods(name, {"cpu": Bounds(100, 10, 8_000)}, tuple(pods)) for name in ("a", "b")]
+    state = PressureState(tuple(nodes), {"u2": 5, "u1": 7})
+    backwards = [NodePods(each.node, each.bounds, tuple(reversed(pods))) for each in reversed(nodes)]
+    inputs = Inputs(
+        Desired("r", "e"), Observed(), Instant(5), pressure=PressureState(tuple(backwards), {"u1": 7, "u2": 5})
+    )
+    written = write(inputs)
+    assert read(written).pressure == state
+    assert written == write(msgspec.structs.replace(inputs, pressure=state))
+    older = json.loads(written)
+    del older["inputs"]["pressure"]
+    content = json.dumps(older["inputs"]).encode()
+    older["digest"] = f"sha256:{sha256(content).hexdigest()}"
+    assert read(json.dumps(older).encode()).pressure is None
+
+
+def test_a_dump_with_an_impossible_name_in_what_is_reserved_is_refused() -> None:
+    state = PressureState((NodePods("not a name", {}),))
+    with pytest.raises(BadDump, match="not a valid Node name"):
+        read(write(Inputs(Desired("r", "e"), Observed(), Instant(5), pressure=state)))

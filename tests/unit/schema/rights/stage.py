@@ -8,8 +8,9 @@ import yaml
 from reconciler.model.bundle import Bundle, Text
 from reconciler.model.cluster.kinds import RESOURCE_KINDS
 from reconciler.model.desired import Declared, Desired, Manifest
-from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner, Pressure, PressurePolicy
 from reconciler.model.problem import Origin
+from reconciler.model.quantity import Percent, Quantity
 from reconciler.policy.resolve import resolve
 from reconciler.policy.rules.kinds import POLICY_KINDS
 
@@ -63,6 +64,15 @@ def drained(wish: Desired, **changed: Any) -> Desired:
     policy = DrainPolicy(**{"pool_names": ["a100"], **changed})
     here = (("", Origin("p", 1)),)
     return msgspec.structs.replace(wish, drains=(Declared("DrainPolicy", "a100", policy, here),))
+
+
+def pressed(wish: Desired, **changed: Any) -> Desired:
+    """With a PressurePolicy for the pool a100."""
+    bounds = Pressure(system=Quantity(0), watermark=Percent.parse("80%"))
+    fields = {"pool_names": ["a100"], "resources": {"cpu": bounds}, "compute_unit": {"cpu": Quantity(1_000)}}
+    here = (("", Origin("p", 1)),)
+    policy = Declared("PressurePolicy", "a100", PressurePolicy(**{**fields, **changed}), here)
+    return msgspec.structs.replace(wish, pressures=(policy,))
 
 
 def granted(page: str) -> Rules:

@@ -23,6 +23,7 @@ from tests.unit.schema.rights.stage import (
     kept,
     left_behind,
     looked_at,
+    pressed,
     scaled,
     told_where,
     waited_for,
@@ -126,6 +127,16 @@ def test_pods_are_evicted_and_nodes_deleted_only_for_a_pool_that_is_drained() ->
         assert not asked & acted(writing_page([left_alone], resources=False))
 
 
+def test_pods_are_resized_where_a_pressure_policy_is_in_force_and_evicted_where_it_moves_pods() -> None:
+    resized = ("", "", "pods/resize", "patch")
+    asked = {("", "", "pods/eviction", "create"), resized}
+    for fields in ({}, {"pool_names": ["*"]}, {"migration": "Evict"}):
+        assert granted(writing_page([pressed(wish(), **fields)])) - granted(writing_page([wish()])) == asked
+    assert asked & acted(writing_page([pressed(wish(), migration="None")], resources=False)) == {resized}
+    for left_alone in (pressed(wish(), suspend=True), pressed(wish(mode="Observe")), pressed(wish(name="l4"))):
+        assert not asked & acted(writing_page([left_alone], resources=False))
+
+
 @pytest.mark.parametrize("changed", [{"mode": "Observe"}, {"suspend": "true"}])
 def test_a_pool_that_is_not_acted_on_asks_for_nothing_to_be_written_but_what_is_kept(changed: dict[str, str]) -> None:
     asked = wish(YIELDS, **changed, adopt="true")
@@ -136,7 +147,8 @@ def test_a_pool_that_is_not_acted_on_asks_for_nothing_to_be_written_but_what_is_
 def test_without_policies_pods_are_made_in_the_namespace_of_smart_pods_alone() -> None:
     rules = granted(writing_page((), "here")) - kept("here") - told_where("here") - STATUSES
     waited = waited_for("gpu-smart-pods") - left_behind() | left_behind("here")
-    assert rules == {("", "", "nodes", "delete"), ("", "", "pods/eviction", "create")} | waited | written(
+    moved = {("", "", "nodes", "delete"), ("", "", "pods/eviction", "create"), ("", "", "pods/resize", "patch")}
+    assert rules == moved | waited | written(
         ("", "karpenter.sh", "nodepools"),
         ("", "scheduling.k8s.io", "priorityclasses"),
     )

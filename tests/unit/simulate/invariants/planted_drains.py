@@ -9,7 +9,7 @@ from reconciler.model.plan.decision import Action, Decision, Delete, Evict, Ref,
 from reconciler.model.plan.inputs import Inputs
 
 OFF, ANEW, BUDGET, PLACE, GANG, BATCH, EMPTY, WINDOW, SLOTS, LEAST = (
-    "pods are evicted only from nodes that are being drained",
+    "pods are evicted only from nodes that are being drained, or are under pressure",
     "only pods that a controller recreates are evicted",
     "evictions of reconciler violate no PodDisruptionBudget",
     "only pods that fit elsewhere are evicted",

@@ -13,7 +13,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Ref
 from reconciler.model.plan.memory import Memory
 from reconciler.model.policy.guards import Ceiling, ChangeGuard
-from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner
+from reconciler.model.policy.scaling import DrainPolicy, NodeProvisioner, PressurePolicy
 from reconciler.simulate.invariants.monitor import Watching
 from reconciler.simulate.results.meter import RunMeter
 from reconciler.simulate.stage import Engine, Stage
@@ -39,6 +39,7 @@ class Site:
         provisioner: NodeProvisioner | None = None,
         presence_ms: Callable[[], int] | None = None,
         drains: DrainPolicy = ANY_DRAIN,
+        pressure: PressurePolicy | None = None,
     ) -> None:
         engine = Engine(1, Instant(NOW - HOUR_MS))
         self.world = World(engine.now)
@@ -52,6 +53,7 @@ class Site:
             provisioners=tuple(scaled),
             guards=(Declared("ChangeGuard", "fleet", guard, (("", POLICY),)),),
             drains=(Declared("DrainPolicy", "drains", drains, (("", POLICY),)),),
+            pressures=tuple(Declared("PressurePolicy", "watch", each, (("", POLICY),)) for each in (pressure,) if each),
         )
         self.memory = Memory()
         for number in range(NODES):

@@ -1,0 +1,1 @@
+"""Agents: processes that run beside workloads, and not in the controller."""

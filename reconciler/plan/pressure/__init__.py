@@ -1,0 +1,1 @@
+"""Pressure: elastic pods move away from nodes where more is reserved than the watermark allows."""

@@ -1,0 +1,1 @@
+"""How fast asks of agents are answered."""

@@ -1,0 +1,1 @@
+"""Elastic pods on the real control plane."""
