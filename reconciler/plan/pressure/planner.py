@@ -10,10 +10,11 @@ watch is silent.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from reconciler.fleet.pressure.ledger import NodeLedger
 from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant, later
@@ -84,7 +85,7 @@ class _Planning:
     def verdict(self, before: MigrationMemory) -> Verdict:
         there, gone = self._sorted(before.migrations)
         migrating = {each.uid for each in there}
-        ledgers = ledgers_of(self._inputs, self._draft.fleet, self._pools, self._pods, migrating)
+        ledgers = self._ledgers(migrating)
         self._failed = {each.uid: each for each in before.failed if self._backs_off(each)}
         pressed = [name for name, ledger in ledgers.items() if pressed_resources(ledger)]
         decisions: list[Decision] = []
@@ -100,6 +101,9 @@ class _Planning:
         wakes = [*self._wakes, *(each.until for each in after.failed)]
         wake_at = min((each for each in wakes if each > self._inputs.now), default=None)
         return Verdict(tuple(decisions), memory=memory, wake_at=wake_at, reports=(self._report(pressed),))
+
+    def _ledgers(self, migrating: Collection[str]) -> dict[str, NodeLedger]:
+        return ledgers_of(self._inputs, self._draft.fleet, self._pools, self._pods, migrating)
 
     def _sorted(self, migrations: tuple[Migration, ...]) -> tuple[list[Migration], list[Migration]]:
         """Migrations of pods that are still on their node, and of pods that are gone and whose room is kept."""
@@ -121,7 +125,8 @@ class _Planning:
         return failed.uid in self._pods and self._inputs.now < later(failed.until, _FORGOTTEN_MS)
 
     def _decisions(self, context: PressureContext, there: list[Migration], gone: list[Migration]) -> list[Decision]:
-        destinations = Destinations(self._draft, context.ledgers)
+        # Copies: a reserved place is no pressure on its node.
+        destinations = Destinations(self._draft, self._ledgers({each.uid for each in there}))
         for each in there:
             destinations.keep(self._pods[each.uid], each.uid, each.destination, each.amounts)
         for each in gone:
