@@ -1,4 +1,4 @@
-"""Destinations of pods that leave because of pressure, reserved in a what-if fleet and in copies of the ledgers.
+"""Destinations of pods that leave because of pressure, reserved in a what-if fleet and in what-if ledgers.
 
 A destination is a node of a pool with a PressurePolicy in force that all predicates of the scheduler allow, whose
 ledger has room for what the pod has, and that is and stays without pressure. A node that would be above its watermark
@@ -24,7 +24,7 @@ _ALL = 10_000
 
 
 class Destinations:
-    """Run within a fork of the snapshot. Mutable."""
+    """Run within a fork of the snapshot. Mutable. `ledgers`: copies, which this object changes."""
 
     def __init__(self, draft: Draft, ledgers: Mapping[str, NodeLedger]) -> None:
         self._draft, self._ledgers = draft, ledgers

@@ -63,14 +63,15 @@ class NodeMigrations:
             else:
                 lasting.append(each)
         lasting = [self._rehomed(each) for each in lasting]
-        cancelled = self._cancelled([each for each in lasting if each.evicted_at is None])
+        stays = {each.uid for each in lasting if not context.pods[each.uid].metadata.leaving}
+        cancelled = self._cancelled([each for each in lasting if each.evicted_at is None and each.uid in stays])
         for each in lasting:
             pod = context.pods[each.uid]
-            if each.uid in cancelled and not pod.metadata.leaving:
+            if each.uid in cancelled:
                 self._destinations.give_back(pod)
                 continue
             self.migrations.append(each)
-            if self._is_given_away or pod.metadata.leaving:
+            if self._is_given_away or each.uid not in stays:
                 facts = MigrationUnderWay(self._node.name, pod_ref(pod), each.since)
                 yield self._pool.decision(pod, Hold(), self._pool.reason(facts))
             else:
@@ -81,7 +82,8 @@ class NodeMigrations:
         node has room.
         """
         pod = self._context.pods[migration.uid]
-        if migration.evicted_at is not None or migration.uid not in self._destinations.homeless:
+        is_settled = migration.evicted_at is not None or pod.metadata.leaving
+        if is_settled or migration.uid not in self._destinations.homeless:
             return migration
         self._destinations.give_back(pod)
         place = self._destinations.reserve(pod, migration.amounts)

@@ -10,7 +10,7 @@ watch is silent.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -86,7 +86,7 @@ class _Planning:
     def verdict(self, before: MigrationMemory) -> Verdict:
         there, gone = self._sorted(before.migrations)
         migrating = {each.uid for each in there}
-        ledgers = ledgers_of(self._inputs, self._draft.fleet, self._pools, self._pods, migrating)
+        ledgers = self._ledgers(migrating)
         self._failed = {each.uid: each for each in before.failed if self._backs_off(each)}
         pressed = [name for name, ledger in ledgers.items() if pressed_resources(ledger)]
         resized = list(self._resizes(ledgers))
@@ -114,6 +114,9 @@ class _Planning:
                 entries = {each.uid: each for each in ledger.elastic_pods if not each.is_migrating}
                 yield from resizes(entries, self._pods, node.pool)
 
+    def _ledgers(self, migrating: Collection[str]) -> dict[str, NodeLedger]:
+        return ledgers_of(self._inputs, self._draft.fleet, self._pools, self._pods, migrating)
+
     def _sorted(self, migrations: tuple[Migration, ...]) -> tuple[list[Migration], list[Migration]]:
         """Migrations of pods that are still on their node, and of pods that are gone and whose room is kept."""
         there, gone = list[Migration](), list[Migration]()
@@ -134,7 +137,8 @@ class _Planning:
         return failed.uid in self._pods and self._inputs.now < later(failed.until, _FORGOTTEN_MS)
 
     def _decisions(self, context: PressureContext, there: list[Migration], gone: list[Migration]) -> list[Decision]:
-        destinations = Destinations(self._draft, context.ledgers)
+        # Copies: a reserved place is no pressure on its node.
+        destinations = Destinations(self._draft, self._ledgers({each.uid for each in there}))
         for each in there:
             destinations.keep(self._pods[each.uid], each.uid, each.destination, each.amounts)
         for each in gone:

@@ -35,8 +35,8 @@ class OfPressedNode(CodeFacts, frozen=True):
 
 class PodMigrated(OfPressedNode, frozen=True):
     template = (
-        "Node/{node} is under pressure ({pressed}): {pod} is evicted, and Node/{home} has room for the pod below its "
-        "watermark."
+        "Node/{node} is under pressure ({pressed:|relieved by now}): {pod} is evicted, and Node/{home} has room for "
+        "the pod below its watermark."
     )
 
     pod: Ref
