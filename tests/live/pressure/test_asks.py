@@ -51,6 +51,7 @@ def test_each_agent_gets_permits_for_its_own_pod_only(site: ElasticSite) -> None
         assert f'reconciler_pressure_reserved{{pool="a100",resource="cpu"}} {5_000.0}' in metrics
 
 
+@pytest.mark.long
 def test_a_new_pod_of_the_same_name_is_another_pod(site: ElasticSite) -> None:
     site.nodes(1)
     before = site.pod("same", "gpu-0")
