@@ -18,6 +18,7 @@ from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.holds.standstill import PLANNER as TAINTS
 from reconciler.plan.holds.standstill import STOPPED
 from reconciler.plan.nodes.ownership import opt_out, untouchable
+from reconciler.plan.pressure.ledgers import pressure_policies
 from reconciler.plan.scaling.reasons import PLANNER, MarkedNodeHeld, SurplusEmptyNode
 from reconciler.plan.sums import gpus_in_use
 from reconciler.report.explain.about import (
@@ -200,9 +201,10 @@ def _in_play(scene: PlanningResult, node: Node) -> Iterator[Row]:
     desired = scene.inputs.desired
     provisioner = next((each for each in desired.provisioners if each.spec.pool_name == node.pool), None)
     drain = next((each for each in desired.drains if {"*", node.pool} & set(each.spec.pool_names)), None)
+    undrained = "no DrainPolicy" if node.pool in pressure_policies(desired) else "no DrainPolicy: pods are not moved"
     parts = [
         f"NodeProvisioner/{provisioner.name} {placed(provisioner.origin())}" if provisioner else "no NodeProvisioner",
-        f"DrainPolicy/{drain.name} {placed(drain.origin())}" if drain else "no DrainPolicy: pods are not moved",
+        f"DrainPolicy/{drain.name} {placed(drain.origin())}" if drain else undrained,
     ]
     yield "policies", "; ".join(parts)
     ours = [
