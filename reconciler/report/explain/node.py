@@ -21,6 +21,7 @@ from reconciler.plan.guards.frozen import Freezes
 from reconciler.plan.holds.standstill import PLANNER as TAINTS
 from reconciler.plan.holds.standstill import STOPPED
 from reconciler.plan.nodes.ownership import opt_out, untouchable
+from reconciler.plan.pressure.ledgers import pressure_policies
 from reconciler.plan.scaling.reasons import PLANNER, MarkedNodeHeld, SurplusEmptyNode
 from reconciler.plan.sums import gpus_in_use
 from reconciler.report.explain.about import (
@@ -205,12 +206,14 @@ def _last_tried(weighed: DrainEligibility) -> str:
 
 
 def _in_play(scene: PlanningResult, node: Node) -> Iterator[Row]:
+    desired = scene.inputs.desired
     drain = _drain_policy(scene, node)
-    scaling = (each for each in scene.inputs.desired.provisioners if each.spec.pool_name == node.pool)
+    scaling = (each for each in desired.provisioners if each.spec.pool_name == node.pool)
     provisioner = min(scaling, key=_active_first, default=None)
+    undrained = "no DrainPolicy" if node.pool in pressure_policies(desired) else "no DrainPolicy: pods are not moved"
     parts = [
         _policy_words(provisioner) if provisioner else "no NodeProvisioner",
-        _policy_words(drain) if drain else "no DrainPolicy: pods are not moved",
+        _policy_words(drain) if drain else undrained,
     ]
     yield "policies", "; ".join(parts)
     ours = [

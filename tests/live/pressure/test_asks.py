@@ -96,7 +96,6 @@ def test_a_permit_is_believed_by_the_next_leader(site: ElasticSite) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.long
 def test_only_the_leader_answers(site: ElasticSite) -> None:
     site.nodes(1)
     pod = site.pod("a", "gpu-0")

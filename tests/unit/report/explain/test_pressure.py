@@ -82,3 +82,9 @@ def test_the_overview_names_nodes_under_pressure() -> None:
 def test_the_overview_has_a_section_for_them() -> None:
     document = overview_document(overview_of(ALONE, scene_of({"nodes": NODES})))
     assert f"a of a100: {PRESSED}; 1 pod leaving" in write(document, "text", color=False)
+
+
+def test_a_pool_from_which_pods_are_moved_is_not_said_to_keep_them() -> None:
+    for policy, words in (({}, "no DrainPolicy"), ("none", "no DrainPolicy: pods are not moved")):
+        rows = dict(about_node(scene_of({"nodes": NODES, "policy": policy}), "a").rows)
+        assert rows["policies"] == f"no NodeProvisioner; {words}"
