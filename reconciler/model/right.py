@@ -27,6 +27,7 @@ class RightLimits(msgspec.Struct, frozen=True):
     labels: tuple[tuple[str, str], ...] = ()  # all labels required: before and after a write
     adopts: bool = False  # may be added to an object without these labels
     any_label: tuple[str, ...] = ()  # one of these keys is required before a write, with any value
+    annotation: str = ""  # this key is required before a write, with any value
     fields: tuple[tuple[Path, str], ...] = ()  # required values before and after a write
     made_as: Fields | None = None  # the required form of a created object
     keeps_as: Fields | None = None  # the required form of a created or changed object

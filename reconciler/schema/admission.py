@@ -94,6 +94,8 @@ def _labelled(limits: RightLimits, operation: str) -> list[str]:
     names = [_label(side, key, value) for side in sides for key, value in limits.labels]
     if limits.any_label and operation != CREATE:
         names.append(" || ".join(f"{literal(key)} in variables.oldLabels" for key in limits.any_label))
+    if limits.annotation and operation != CREATE:
+        names.append(f"{literal(limits.annotation)} in variables.oldAnnotations")
     return names
 
 
@@ -228,7 +230,7 @@ def _of_resource(account: Account, group: str, resource: str, granted: list[Righ
         constraints["namespaceSelector"] = {"matchExpressions": expressions}
     return _policy(
         account,
-        f"{account.name}-{resource}",
+        f"{account.name}-{resource.replace('/', '-')}",
         constraints,
         variables=[{"name": name, "expression": expression} for name, expression in variables(limits).items()],
         validations=[each for operation in _CHANGES for each in _validations(resource, operation, granted)],

@@ -1,5 +1,7 @@
 """The pressure feature: PressurePolicies decide from which nodes elastic pods move away."""
 
+from reconciler.model import names
+from reconciler.model.right import RightLimits
 from reconciler.plan.feature.feature import Feature, declared_in
 from reconciler.plan.feature.write_rights import Enforced, WriteRight
 from reconciler.plan.pressure import reasons, resize_reasons
@@ -9,6 +11,8 @@ from reconciler.plan.pressure.memory import settle
 from reconciler.plan.pressure.planner import pressure
 from reconciler.plan.pressure.report import PressureReport
 from reconciler.plan.pressure.words import WORDS
+
+_ELASTIC_PODS = RightLimits("resize elastic pods", annotation=names.ELASTIC)
 
 
 def _pressed(enforced: Enforced) -> set[str]:
@@ -37,7 +41,9 @@ FEATURE = Feature(
             ("create",),
             "Evict elastic pods from nodes under pressure: the API server enforces PodDisruptionBudgets.",
         ),
-        WriteRight(_elastic, "", ("pods/resize",), ("patch",), "Resize elastic pods in place to their permits."),
+        WriteRight(
+            _elastic, "", ("pods/resize",), ("patch",), "Resize elastic pods in place to their permits.", _ELASTIC_PODS
+        ),
     ),
     gauges=GAUGES,
     invariants=INVARIANTS,

@@ -93,7 +93,7 @@ RUN = (
     made("forward a port of a pod", f"{_RUNNING}/portforward", {}),
     Attempt("read a pod's log", "GET", f"{_RUNNING}/log"),
     patched("add a debug container", f"{_RUNNING}/ephemeralcontainers", {"spec": {"ephemeralContainers": []}}),
-    patched("resize a pod", f"{_RUNNING}/resize", {"spec": {}}),
+    patched("resize a pod that is not elastic", f"{_RUNNING}/resize", {"spec": {}}, POLICY),
     patched("write a pod's status", f"{_RUNNING}/status", {"status": {"phase": "Failed"}}),
     made("bind a pod that waits for a gate", f"{_GATED}/binding", _BINDING, SERVER),
     made("bind a pod, by a Binding", f"/api/v1/namespaces/{TENANT}/bindings", {"metadata": {"name": "gated"}}),

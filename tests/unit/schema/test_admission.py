@@ -17,7 +17,7 @@ from tests.unit.schema.rights.stage import wish
 
 WRITES = {"create", "update", "patch", "delete"}
 # What may be said of them is all theirs, or for the API server to judge.
-UNLIMITED = {"pods/binding", "pods/eviction", "pods/resize", "leases"}
+UNLIMITED = {"pods/binding", "pods/eviction", "leases"}
 
 
 def policies(page: str) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def test_each_kind_with_limits_has_a_policy_that_is_bound() -> None:
     found = policies(page)
     granted = (*writing_rights((), "gpu-system"), *webhook_rights("gpu-system"), *extender_rights("gpu-system"))
     limited = {each for right in granted if right.limits for each in right.resources}
-    assert found.keys() == {"reconciler-nothing-else", *(f"reconciler-{each}" for each in limited)}
+    assert found.keys() == {"reconciler-nothing-else", *(f"reconciler-{each.replace('/', '-')}" for each in limited)}
     bound = [each for each in yaml.safe_load_all(page) if each["kind"].endswith("Binding")]
     assert {each["spec"]["policyName"] for each in bound} == found.keys()
     assert all(each["spec"]["validationActions"] == ["Deny"] for each in bound)
