@@ -134,7 +134,7 @@ def measure_advice(shape: Measured, text: str) -> str:
         case "Percent":
             return f"write {percent}%" if (percent := _percent(text)) else ""
         case "Quantity":
-            shorter = text[:-1] if text[-1:] in {"B", "b"} else ""
+            shorter = text[:-1].replace(" ", "") if text.endswith(("B", "b")) else ""
             return f"write {shorter}, or {shorter}i for powers of 1024" if shorter[-1:] in set("kMGTP") - {""} else ""
     return ""
 

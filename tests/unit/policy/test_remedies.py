@@ -10,8 +10,9 @@ from hypothesis import strategies as some
 from reconciler.model.fields import Shaped
 from reconciler.model.policy.gpu import GpuPool
 from reconciler.model.policy.guards import ChangeApproval
+from reconciler.model.policy.scaling import PressurePolicy
 from reconciler.model.problem import Problem
-from reconciler.model.quantity import LONGEST_MILLISECONDS, Duration
+from reconciler.model.quantity import LONGEST_MILLISECONDS, Duration, Quantity
 from reconciler.policy.read import read_spec
 from reconciler.policy.rules.kinds import KINDS
 from reconciler.policy.shape import ListOf, MapOf, Object, Shape, Words, describe
@@ -20,6 +21,7 @@ from reconciler.policy.words import measure_advice
 from reconciler.policy.yaml import read
 
 EXPIRES_AFTER = next(field.shape for field in describe(GpuPool).fields if field.name == "expireAfter")
+MEM_SLOT = next(field.shape for field in describe(PressurePolicy).fields if field.name == "memSlotSize")
 UNITS = {"days": 86_400, "d": 86_400, "weeks": 604_800, "hrs": 3_600, "min": 60, "sec": 1}
 
 
@@ -34,6 +36,15 @@ def test_each_duration_that_is_allowed_has_a_remedy_and_no_other_has(count: int,
     remedy = f"write {Duration(milliseconds)}" if milliseconds <= LONGEST_MILLISECONDS else ""
     assert measure_advice(EXPIRES_AFTER, f"{count}{unit}") == remedy  # type: ignore[arg-type]
     assert not remedy or Duration.parse(remedy.removeprefix("write ")).milliseconds == milliseconds
+
+
+@pytest.mark.parametrize("text", ["40GB", "40 GB", "1152 Mb", " 8 TB"])
+def test_the_quantities_that_a_remedy_proposes_are_accepted(text: str) -> None:
+    advice = measure_advice(MEM_SLOT, text)  # type: ignore[arg-type]
+    proposed = advice.removeprefix("write ").removesuffix(" for powers of 1024").split(", or ")
+    assert len(proposed) == 2
+    for each in proposed:
+        Quantity.parse(each)
 
 
 @pytest.mark.parametrize("expires", ["tomorrow", "the day after tomorrow at nine in the morning", '""'])
