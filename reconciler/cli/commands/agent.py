@@ -38,7 +38,7 @@ def _bounds(text: str) -> ElasticBounds:
 def _controller(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
-        raise ValueError(f'"{text}" is not an address; write reconciler-agents.reconciler.svc:8444')
+        raise ValueError(f'"{text}" is not an address; write reconciler-agents.gpu-system.svc:443')
     return host.strip("[]"), int(port)
 
 
