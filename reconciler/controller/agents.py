@@ -25,7 +25,7 @@ from reconciler.model import names
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.plan.inputs import CycleResult
-from reconciler.model.plan.pressure import PressureState as PlanningState
+from reconciler.model.plan.pressure import PressureState
 from reconciler.model.policy.scaling import PressurePolicy
 from reconciler.plan.pressure.memory import MigrationMemory
 from reconciler.plan.pressure.reasons import PLANNER
@@ -51,7 +51,7 @@ from reconciler.protocol.permits import (
     written_keys,
 )
 from reconciler.protocol.pressure_desk import NO_LEADER, RETRY_SECONDS, Destination, PressureDesk
-from reconciler.protocol.pressure_state import PressureFigures, PressureState, pool_figures
+from reconciler.protocol.pressure_state import LedgerDump, PressureFigures, pool_figures
 from reconciler.serve.agent_metrics import AgentMetrics
 from reconciler.serve.agents import LIMITS, agent_routes
 from reconciler.serve.server import ListenAddress, Server
@@ -156,7 +156,7 @@ class AgentDesk:
             self.on_change()
         return answer
 
-    def state(self, identity: AgentIdentity) -> PressureState | Refusal:
+    def state(self, identity: AgentIdentity) -> LedgerDump | Refusal:
         """All ledgers, for the account of the agents of nodes."""
         return why_no_state(identity, self._account) or self._why_silent() or self.desk.state()
 
@@ -165,7 +165,7 @@ class AgentDesk:
         self.renew_term()
         return pool_figures(self.desk.pool_ledgers) if self._begun is not None else {}
 
-    def planning_state(self) -> PlanningState | None:
+    def planning_state(self) -> PressureState | None:
         """What has been reserved, for a plan; None while this replica does not answer agents."""
         self.renew_term()
         return self.desk.planning_state() if self._begun is not None else None
@@ -313,11 +313,11 @@ class AgentsEndpoint:
         """Leadership may have changed. Called on any thread."""
         self._keeper.wake()
 
-    def planning_state(self) -> PlanningState | None:
+    def planning_state(self) -> PressureState | None:
         """What has been reserved. Called on the thread of the loop; the desk belongs to the event loop."""
         if self._loop is None:
             return None
-        found: Future[PlanningState | None] = Future()
+        found: Future[PressureState | None] = Future()
         self._loop.call_soon_threadsafe(lambda: found.set_result(self.desk.planning_state()))
         try:
             return found.result(STATE_SECONDS)

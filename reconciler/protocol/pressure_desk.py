@@ -23,12 +23,11 @@ from reconciler.model.cluster.pod import Pod
 from reconciler.model.desired import Declared
 from reconciler.model.instant import Instant
 from reconciler.model.plan.decision import Obstacle
-from reconciler.model.plan.pressure import Amounts, ElasticPod, LedgerPod, NodePods
-from reconciler.model.plan.pressure import PressureState as PlanningState
+from reconciler.model.plan.pressure import Amounts, ElasticPod, LedgerPod, NodePods, PressureState
 from reconciler.model.policy.scaling import PressurePolicy
 from reconciler.protocol.asks import Ask, AskAnswer, PodName, Refusal, wire_amounts
 from reconciler.protocol.permits import VALID_MS, Permit, PermitKeys
-from reconciler.protocol.pressure_state import AgentState, NodePressure, PressureState, node_figures
+from reconciler.protocol.pressure_state import AgentState, LedgerDump, NodePressure, node_figures
 
 RETRY_SECONDS = 5
 NO_LEADER = Refusal(503, "this replica does not lead: ask again, another replica may answer", RETRY_SECONDS)
@@ -283,20 +282,23 @@ class PressureDesk:
         found = self._pods.get(self._uids.get((pod.namespace, pod.name), ""))
         return found.node if found is not None else ""
 
-    def planning_state(self) -> PlanningState | None:
+    def planning_state(self) -> PressureState | None:
         """All ledgers as a planner reads them; None while this replica does not lead. Ledgers that have not changed are
-        the same objects as before.
+        the same objects as before. Without the room of migrations, which the planner reserves itself.
         """
         if self._epoch is None:
             return None
+        arriving = {_arriving(uid) for uid in self._migrations}
         for name, ledger in self._ledgers.items():
             known = self._planned.get(name)
             if known is None or known[0] is not ledger or known[1] != ledger.changes:
-                pods = NodePods(name, ledger.bounds, tuple(ledger.pods))
+                pods = NodePods(name, ledger.bounds, tuple([each for each in ledger.pods if each.uid not in arriving]))
                 self._planned[name] = ledger, ledger.changes, pods
         for name in self._planned.keys() - self._ledgers.keys():
             del self._planned[name]
-        return PlanningState(tuple(self._planned[name][2] for name in sorted(self._planned)), dict(self._loads))
+        return PressureState(
+            tuple(self._planned[name][2] for name in sorted(self._planned)), dict(sorted(self._loads.items()))
+        )
 
     def set_migrations(self, migrations: Mapping[str, Destination]) -> None:
         """The migrations that are planned and carried out, by uid: their pods do not grow, and their room at the
@@ -314,9 +316,9 @@ class PressureDesk:
                 there.put(ElasticPod(_arriving(uid), after.title, amounts, amounts, amounts, amounts))
         self._migrations = dict(migrations)
 
-    def state(self) -> PressureState:
+    def state(self) -> LedgerDump:
         """All ledgers as data."""
-        return PressureState(self._epoch, tuple(self._state_of(name, ledger) for name, ledger in self.ledgers))
+        return LedgerDump(self._epoch, tuple(self._state_of(name, ledger) for name, ledger in self.ledgers))
 
     def _state_of(self, name: str, ledger: NodeLedger) -> NodePressure:
         pods, node = tuple(ledger.pods), self._nodes[name]

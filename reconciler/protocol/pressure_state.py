@@ -40,7 +40,7 @@ class NodePressure(msgspec.Struct, frozen=True):
     agents: Mapping[str, AgentState]  # by uid of the pod
 
 
-class PressureState(msgspec.Struct, frozen=True):
+class LedgerDump(msgspec.Struct, frozen=True):
     """All ledgers, by the name of the node."""
 
     epoch: int | None  # of the leadership; None: this replica does not lead

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from reconciler.protocol.agent_identity import AgentIdentity
 from reconciler.protocol.asks import AskAnswer, AskMessage, Refusal
-from reconciler.protocol.pressure_state import PressureState
+from reconciler.protocol.pressure_state import LedgerDump
 from reconciler.serve.agent_metrics import AgentMetrics
 from reconciler.serve.server import ConnectionLimits
 
@@ -35,10 +35,10 @@ class Agents(Protocol):
 
     def ask(self, identity: AgentIdentity, message: AskMessage) -> AskAnswer | Refusal: ...
 
-    def state(self, identity: AgentIdentity) -> PressureState | Refusal: ...
+    def state(self, identity: AgentIdentity) -> LedgerDump | Refusal: ...
 
 
-Answer = AskAnswer | PressureState | Refusal
+Answer = AskAnswer | LedgerDump | Refusal
 
 _decoder = msgspec.json.Decoder(AskMessage)
 _encoder = msgspec.json.Encoder()

@@ -11,7 +11,7 @@ from reconciler.model.instant import Instant
 from reconciler.model.plan.pressure import ElasticPod
 from reconciler.protocol.asks import AskAnswer, AskMessage, PodName, Refusal, read_ask
 from reconciler.protocol.permits import VALID_MS, Permit, PermitKeys
-from reconciler.protocol.pressure_desk import PressureDesk
+from reconciler.protocol.pressure_desk import Destination, PressureDesk
 from tests import builders
 from tests.unit.protocol.pressure_stage import NOW, TEAM, Agent, elastic, leading, node, policy
 
@@ -291,3 +291,17 @@ def test_policies_nodes_and_pods_may_be_observed_in_any_order(order: tuple[int, 
 def test_one_policy_for_all_pools_leaves_nodes_without_a_pool_alone() -> None:
     desk = leading(node("n0"), node("n1", pool=""), policies=(policy(pools=("*",)),))
     assert [name for name, _ in desk.ledgers] == ["n0"]
+
+
+def test_a_planner_does_not_see_the_room_that_is_reserved_for_its_own_migrations() -> None:
+    desk = leading(node("n0"), node("n1"), elastic("a", "n0"))
+    before = desk.planning_state()
+    desk.set_migrations({"uid-a": Destination("n1", f"{TEAM}/a", {"cpu": 2_000})})
+    assert ledger(desk, "n1").reserved("cpu") == 2_000
+    found = desk.planning_state()
+    assert before is not None
+    assert found is not None
+    assert [(each.node, len(each.pods)) for each in found.nodes] == [("n0", 1), ("n1", 0)]
+    desk.set_migrations({})
+    assert ledger(desk, "n1").reserved("cpu") == 0
+    assert desk.planning_state() == before

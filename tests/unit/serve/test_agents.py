@@ -20,7 +20,7 @@ from reconciler.protocol.agent_identity import AgentsAccount
 from reconciler.protocol.leadership import Monotonic
 from reconciler.protocol.permits import PermitKeys
 from reconciler.protocol.pressure_desk import PressureDesk
-from reconciler.protocol.pressure_state import PressureState
+from reconciler.protocol.pressure_state import LedgerDump
 from reconciler.serve.agent_metrics import AgentMetrics, PressureMetrics
 from reconciler.serve.agents import LARGEST_BODY, agent_routes
 from reconciler.serve.server import ConnectionLimits, ListenAddress, Server
@@ -234,7 +234,7 @@ def test_the_state_is_for_the_account_of_the_agents_only(world: World) -> None:
     assert world.send(ASK, world.token()).status == 200
     sent = world.send(b"", world.agent(), "GET", "/debug/state")
     assert sent.status == 200
-    assert msgspec.json.decode(sent.text, type=PressureState) == world.desk.desk.state()
+    assert msgspec.json.decode(sent.text, type=LedgerDump) == world.desk.desk.state()
     assert [each["node"] for each in sent.content["nodes"]] == ["n0", "n1"]
     assert sent.content["epoch"] == 7
     for token, status in ((world.token(), 403), (None, 401)):
